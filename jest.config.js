@@ -1,0 +1,64 @@
+'use strict';
+
+/**
+ * One project per level of test, chosen by folder: `npx jest --selectProjects unit` runs one of them.
+ * Timeouts are bounds on a hang, not waits: a test that needs longer than this for its own work is wrong.
+ */
+const LEVELS = {
+  unit: { timeoutMs: 10_000 },
+  contract: { timeoutMs: 30_000 },
+  lua: { timeoutMs: 30_000 },
+  flow: { timeoutMs: 30_000 },
+  simulation: { timeoutMs: 240_000 },
+  integration: { timeoutMs: 60_000 },
+  fault: { timeoutMs: 120_000 },
+  e2e: { timeoutMs: 120_000 },
+  regression: { timeoutMs: 60_000 },
+};
+
+/** What every project shares. Decorator metadata must be emitted as tsc does: Nest's injection depends on it. */
+const common = {
+  rootDir: __dirname,
+  testEnvironment: 'node',
+  roots: ['<rootDir>/test'],
+  modulePathIgnorePatterns: ['<rootDir>/dist'],
+  moduleFileExtensions: ['ts', 'js', 'cjs', 'mjs', 'json', 'node'],
+  moduleNameMapper: {
+    '^redis-stream-coordinator/(client|nestjs)$': '<rootDir>/src/$1/index.ts',
+  },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          keepClassNames: true,
+          target: 'es2022',
+        },
+        module: { type: 'commonjs' },
+      },
+    ],
+  },
+};
+
+const levelProjects = Object.entries(LEVELS).map(([level, { timeoutMs }]) => ({
+  ...common,
+  displayName: level,
+  testMatch: [`<rootDir>/test/${level}/**/*.spec.ts`],
+  testTimeout: timeoutMs,
+}));
+
+/** Specs directly under test/ judge the repository itself (architecture, README). */
+const repositoryProject = {
+  ...common,
+  displayName: 'repository',
+  testMatch: ['<rootDir>/test/*.spec.ts'],
+  testTimeout: 120_000,
+};
+
+module.exports = {
+  maxWorkers: 2,
+  projects: [...levelProjects, repositoryProject],
+  reporters: ['default', '<rootDir>/test/support/closing-line-reporter.js'],
+};
