@@ -22,6 +22,7 @@ const common = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
+  setupFilesAfterEnv: ['<rootDir>/test/support/set-timeout.js'],
   moduleFileExtensions: ['ts', 'js', 'cjs', 'mjs', 'json', 'node'],
   moduleNameMapper: {
     '^redis-stream-coordinator/(client|nestjs)$': '<rootDir>/src/$1/index.ts',
@@ -46,7 +47,7 @@ const levelProjects = Object.entries(LEVELS).map(([level, { timeoutMs }]) => ({
   ...common,
   displayName: level,
   testMatch: [`<rootDir>/test/${level}/**/*.spec.ts`],
-  testTimeout: timeoutMs,
+  globals: { TEST_TIMEOUT_MS: timeoutMs },
 }));
 
 /** Specs directly under test/ judge the repository itself (architecture, README). */
@@ -54,7 +55,7 @@ const repositoryProject = {
   ...common,
   displayName: 'repository',
   testMatch: ['<rootDir>/test/*.spec.ts'],
-  testTimeout: 120_000,
+  globals: { TEST_TIMEOUT_MS: 120_000 },
 };
 
 module.exports = {
