@@ -1,0 +1,58 @@
+import type { GroupMetadata, Leases } from '../group/group-metadata';
+import type { MemberId } from '../ids';
+import type { CoordinationTiming, EpochMillis } from '../time';
+
+/** What a decision may rely on besides the group. Built by the critical section after the load. */
+export interface DecisionContext {
+  /** The Redis clock as read by the script that loaded the group, never below the group's updatedAtMs. */
+  readonly nowMs: EpochMillis;
+  /** Numbers are drawn from this: the larger of nowMs and the coordinator's own estimate of the Redis clock. */
+  readonly drawMs: EpochMillis;
+  readonly timing: CoordinationTiming;
+  /** False in a quiet period: nobody is expired, fenced for a deadline or a claim, and no block ends. */
+  readonly mayEndTenures: boolean;
+  /** False while this coordinator cannot know who reads: nothing is granted. */
+  readonly mayGrant: boolean;
+  readonly maxMembers: number;
+}
+
+export interface GroupState {
+  /** null: the group does not exist. */
+  readonly metadata: GroupMetadata | null;
+  readonly leases: Leases;
+}
+
+/** Carried out by the shell after the commit; idempotent; derivable again from the metadata by the tick. */
+export type Effect = { readonly kind: 'PROVISION' };
+
+/** What a member last reported, stored beside the aggregate: a change of only this changes nothing. */
+export interface MemberReport {
+  readonly receivedAtMs: EpochMillis;
+  readonly availableConcurrency: number;
+  readonly progress: readonly unknown[];
+}
+
+/** The outcome of a command on a group. `metadata` is the same object when nothing of the aggregate changes. */
+export interface Decision<Reply> {
+  readonly metadata: GroupMetadata | null;
+  /** Leases to record (deadline) or to remove (null). */
+  readonly leaseChanges: ReadonlyMap<MemberId, EpochMillis | null>;
+  /** Members whose tenure this decision ended: the commit is refused if a renewal moved their lease in between. */
+  readonly endedTenures: readonly MemberId[];
+  readonly reports: ReadonlyMap<MemberId, MemberReport | null>;
+  readonly effects: readonly Effect[];
+  /** Answer derived from what was written; called with the committed state, after all commands of a batch. */
+  readonly reply: (committed: GroupState) => Reply;
+}
+
+/** Data plus a pure function: what a controller or the event loop hands to the critical section. */
+export interface GroupCommand<Reply> {
+  /** For logs and metrics, e.g. `heartbeat`, `create-group`. */
+  readonly name: string;
+  /**
+   * Set by heartbeats: when `decide` on the last confirmed value changes nothing but the lease and report of this member, the
+   * critical section may answer by the lease fast path, without lock or load.
+   */
+  readonly renews?: MemberId;
+  readonly decide: (state: GroupState, context: DecisionContext) => Decision<Reply>;
+}

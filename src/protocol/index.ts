@@ -1,0 +1,5 @@
+export * from './errors';
+export * from './group';
+export * from './heartbeat';
+export * from './timing';
+export * from './versions';

@@ -1,0 +1,65 @@
+import type { GroupKey } from '../domain/ids';
+import type { EpochMillis } from '../domain/time';
+
+/**
+ * Which groups exist and when the event loop must next look at each: auxiliary, can be rebuilt. An entry that is too early
+ * costs a look; one that is too late is what must not happen, so earlier times are written before the commit that needs them.
+ */
+export interface GroupIndex {
+  /** Brings a due time forward (or adds the group); never moves it back. Before a commit. */
+  bringForward(key: GroupKey, dueMs: EpochMillis): Promise<void>;
+  /** Sets a due time that was computed from the group as just read, unless it was brought forward to before `seenDueMs` meanwhile. */
+  postpone(key: GroupKey, seenDueMs: EpochMillis, dueMs: EpochMillis): Promise<void>;
+  remove(key: GroupKey): Promise<void>;
+  /** All entries, a page at a time (for GET /monitoring/groups). Foreign members are skipped. */
+  list(
+    cursor: string | null,
+    limit: number,
+  ): Promise<{ readonly keys: readonly GroupKey[]; readonly cursor: string | null }>;
+  /** Adds every group whose metadata key exists and that is missing here; returns how many. Scans, so it is not cheap. */
+  repair(): Promise<number>;
+}
+
+/** What one pass of the event loop learns, in one call. */
+export interface LoopPass {
+  readonly redisNowMs: EpochMillis;
+  /** Groups that are due, each with its score, earliest first, at most `limit`. */
+  readonly due: readonly { readonly key: GroupKey; readonly dueMs: EpochMillis }[];
+  /** The running or last quiet period of the Redis node; null: there never was one. */
+  readonly quiet: QuietPeriod | null;
+}
+
+/** A time in which nobody is expired or fenced by the coordinator (docs/protocol.md, quiet period). */
+export interface QuietPeriod {
+  /** When its cause was noticed, by the Redis clock. Groups created later are not affected. */
+  readonly causedAtMs: EpochMillis;
+  readonly untilMs: EpochMillis;
+}
+
+export interface LoopStore {
+  /**
+   * Records that an event loop passed, starts a quiet period of `leaseTtlMs` when none had passed for longer than
+   * `outageAfterMs` (or never, or in the future), or when `clockJumped`, and returns what is due.
+   */
+  pass(request: {
+    readonly coordinatorId: string;
+    readonly outageAfterMs: number;
+    readonly leaseTtlMs: number;
+    readonly clockJumped: boolean;
+    /** 0: only record the pass (while an earlier pass is under way). */
+    readonly limit: number;
+  }): Promise<LoopPass>;
+}
+
+/** Streams under coordination and their groups (docs/protocol.md, Redis layout). */
+export interface StreamRecord {
+  readonly revision: number;
+  readonly shardCount: number;
+  readonly consumerGroups: readonly string[];
+}
+
+export interface StreamRegistry {
+  load(streamPrefix: string): Promise<StreamRecord | null>;
+  /** Compare-and-set: writes `next` if the record's revision is still `base` (null: absent); a record without groups is removed. */
+  save(streamPrefix: string, base: number | null, next: Omit<StreamRecord, 'revision'>): Promise<boolean>;
+}
