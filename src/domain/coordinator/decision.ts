@@ -22,8 +22,17 @@ export interface GroupState {
   readonly leases: Leases;
 }
 
-/** Carried out by the shell after the commit; idempotent; derivable again from the metadata by the tick. */
-export type Effect = { readonly kind: 'PROVISION' };
+/** What people must hear of: logged and counted. */
+export type Alert = 'SHARD_NEVER_GRANTED' | 'ASSIGNOR_FAILED';
+
+/**
+ * Carried out by the shell after the commit; idempotent.
+ * PROVISION  create the streams and Redis groups that are missing; the tick derives it again until that is recorded
+ * ALERT      log and count; lost when the process dies first
+ */
+export type Effect =
+  | { readonly kind: 'PROVISION' }
+  | { readonly kind: 'ALERT'; readonly alert: Alert; readonly detail: string };
 
 /** What a member last reported, stored beside the aggregate: a change of only this changes nothing. */
 export interface MemberReport {

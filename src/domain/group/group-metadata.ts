@@ -70,6 +70,8 @@ export interface GroupMetadata {
   readonly lastMemberEpoch: MemberEpoch;
   /** PENDING until every stream and Redis group exists; nothing is granted before. */
   readonly provisioning: 'PENDING' | 'COMPLETE';
+  /** Nothing is granted before: members of a former life of this group may read until then. */
+  readonly grantsFromMs: EpochMillis;
   /** What producers route over. */
   readonly shardCount: number;
   /** By shard index. At least shardCount long (longer only while a resharding drains removed shards). */

@@ -1,0 +1,144 @@
+import { countNext, drawNext } from '../epochs';
+import type { FencingToken, MemberEpoch, MetadataVersion } from '../epochs';
+import type { MemberId, ShardIndex } from '../ids';
+import type { Member } from '../membership/member';
+import { assertInvariant } from '../assert';
+import type { EpochMillis } from '../time';
+import type { GroupMetadata, Occupancy, Shard } from './group-metadata';
+import { RECENT_VERSIONS_LIMIT } from './group-metadata';
+
+/**
+ * One change of a group in the making. Copies what it touches, so that the base stays as it is; counts which numbers have to
+ * move; `finish` returns the base itself when nothing changed. Lives within one decision, never longer.
+ */
+export class GroupDraft {
+  /** The metadataVersion of this write, if it tells clients anything: drains and tenures are recorded at it. */
+  readonly version: MetadataVersion;
+  private members: Map<MemberId, Member> | null = null;
+  private shards: Shard[] | null = null;
+  private lastMemberEpoch: MemberEpoch;
+  private provisioning: GroupMetadata['provisioning'];
+  private changed = false;
+  private membersMoved = false;
+  private targetMoved = false;
+  private told = false;
+
+  constructor(
+    readonly base: GroupMetadata,
+    private readonly drawMs: EpochMillis,
+  ) {
+    this.version = drawNext(base.metadataVersion, drawMs);
+    this.lastMemberEpoch = base.lastMemberEpoch;
+    this.provisioning = base.provisioning;
+  }
+
+  get isChanged(): boolean {
+    return this.changed;
+  }
+
+  get hasMovedMembers(): boolean {
+    return this.membersMoved;
+  }
+
+  currentMembers(): ReadonlyMap<MemberId, Member> {
+    return this.members ?? this.base.members;
+  }
+
+  currentShards(): readonly Shard[] {
+    return this.shards ?? this.base.shards;
+  }
+
+  isProvisioned(): boolean {
+    return this.provisioning === 'COMPLETE';
+  }
+
+  /** Records a member whose change concerns the coordinator only (first heartbeat, new name, capacity above 0). */
+  putMember(member: Member): void {
+    this.writableMembers().set(member.memberId, member);
+  }
+
+  /** Records a member whose change decides who may hold shards: the target is computed again. */
+  putMovedMember(member: Member): void {
+    this.putMember(member);
+    this.membersMoved = true;
+  }
+
+  forgetMember(memberId: MemberId): void {
+    this.writableMembers().delete(memberId);
+  }
+
+  issueMemberEpoch(): MemberEpoch {
+    this.lastMemberEpoch = drawNext(this.lastMemberEpoch, this.drawMs);
+    return this.lastMemberEpoch;
+  }
+
+  occupy(index: ShardIndex, occupancy: Occupancy): void {
+    this.replaceShard(index, { ...this.shardAt(index), occupancy });
+    this.told = true;
+  }
+
+  /** Grants a free shard, under a token larger than any before. */
+  grant(index: ShardIndex, memberId: MemberId): void {
+    const shard = this.shardAt(index);
+    assertInvariant(
+      shard.occupancy.kind === 'FREE',
+      `grant of shard ${index}, which is ${shard.occupancy.kind}`,
+    );
+    const lastToken: FencingToken = drawNext(shard.lastToken, this.drawMs);
+    this.replaceShard(index, { ...shard, lastToken, occupancy: { kind: 'HELD', memberId, drain: null } });
+    this.told = true;
+  }
+
+  retarget(target: readonly (MemberId | null)[]): void {
+    this.currentShards().forEach((shard, position) => {
+      const wanted = target[position] ?? null;
+      if (wanted === shard.target) return;
+      this.replaceShard(position as ShardIndex, { ...shard, target: wanted });
+      this.targetMoved = true;
+      this.told = true;
+    });
+  }
+
+  completeProvisioning(): void {
+    this.provisioning = 'COMPLETE';
+    this.changed = true;
+  }
+
+  /** The changed group, or the base itself. Revision, write id and time are stamped by the critical section. */
+  finish(): GroupMetadata {
+    const { base } = this;
+    if (!this.changed) return base;
+    const told = this.told || this.membersMoved;
+    return {
+      ...base,
+      metadataVersion: told ? this.version : base.metadataVersion,
+      recentVersions: told
+        ? [...base.recentVersions, this.version].slice(-RECENT_VERSIONS_LIMIT)
+        : base.recentVersions,
+      groupEpoch: this.membersMoved ? countNext(base.groupEpoch) : base.groupEpoch,
+      assignmentEpoch: this.targetMoved ? countNext(base.assignmentEpoch) : base.assignmentEpoch,
+      lastMemberEpoch: this.lastMemberEpoch,
+      provisioning: this.provisioning,
+      shards: this.currentShards(),
+      members: this.currentMembers(),
+    };
+  }
+
+  private shardAt(index: ShardIndex): Shard {
+    const shard = this.currentShards()[index];
+    assertInvariant(shard !== undefined, `shard ${index} of ${this.base.shards.length}`);
+    return shard;
+  }
+
+  private replaceShard(index: ShardIndex, shard: Shard): void {
+    this.shards ??= [...this.base.shards];
+    this.shards[index] = shard;
+    this.changed = true;
+  }
+
+  private writableMembers(): Map<MemberId, Member> {
+    this.members ??= new Map(this.base.members);
+    this.changed = true;
+    return this.members;
+  }
+}

@@ -1,0 +1,52 @@
+import type {
+  AssignmentEpoch,
+  FencingToken,
+  GroupEpoch,
+  MemberEpoch,
+  MetadataVersion,
+  StoreRevision,
+} from '../epochs';
+import type { GroupKey, Incarnation, WriteId } from '../ids';
+import type { EpochMillis } from '../time';
+import type { GroupMetadata, Shard } from './group-metadata';
+import { FREE } from './group-metadata';
+
+export interface NewGroup {
+  readonly key: GroupKey;
+  /** Random. */
+  readonly incarnation: Incarnation;
+  readonly shardCount: number;
+  /** When members of a former life of this group have stopped at the latest; null: there was none. */
+  readonly grantsFromMs: EpochMillis | null;
+}
+
+/**
+ * A group without members. Every number starts at the Redis clock, so that a group that is deleted and created again never
+ * repeats one.
+ */
+export function newGroup(
+  { key, incarnation, shardCount, grantsFromMs }: NewGroup,
+  nowMs: EpochMillis,
+  drawMs: EpochMillis,
+): GroupMetadata {
+  const shard: Shard = { target: null, occupancy: FREE, lastToken: drawMs as number as FencingToken };
+  const metadataVersion = drawMs as number as MetadataVersion;
+  return {
+    ...key,
+    incarnation,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    storeRevision: drawMs as number as StoreRevision,
+    writeId: '' as WriteId, // stamped by the critical section
+    metadataVersion,
+    recentVersions: [metadataVersion],
+    groupEpoch: drawMs as number as GroupEpoch,
+    assignmentEpoch: drawMs as number as AssignmentEpoch,
+    lastMemberEpoch: drawMs as number as MemberEpoch,
+    provisioning: 'PENDING',
+    grantsFromMs: grantsFromMs ?? nowMs,
+    shardCount,
+    shards: Array.from({ length: shardCount }, () => shard),
+    members: new Map(),
+  };
+}
