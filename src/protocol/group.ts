@@ -86,3 +86,9 @@ export interface AssignmentsView {
   readonly revokeProgress: Readonly<Record<string, readonly ShardId[]>>;
   readonly invariantViolations: readonly string[];
 }
+
+export interface FenceMemberBody {
+  readonly requestedBy: string;
+  readonly reason: string;
+  readonly expectedMetadataVersion?: number | null;
+}

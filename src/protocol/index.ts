@@ -1,5 +1,6 @@
 export * from './errors';
 export * from './group';
 export * from './heartbeat';
+export * from './monitoring';
 export * from './timing';
 export * from './versions';
