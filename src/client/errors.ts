@@ -121,5 +121,6 @@ export class UnsupportedRedisError extends StreamClientError {
 }
 
 function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+  const named = typeof cause === 'object' && cause !== null && 'message' in cause;
+  return String(named ? cause.message : cause);
 }
