@@ -52,7 +52,9 @@ export function createConnection(source: RedisSource, options: ConnectionOptions
   }
   if (!isClient(source)) return new Redis({ ...source, ...settings });
   if (source.isCluster) {
-    throw new UnsupportedRedisError(['a client for Redis Cluster was given, and only standalone is supported']);
+    throw new UnsupportedRedisError([
+      'a client for Redis Cluster was given, and only standalone is supported',
+    ]);
   }
   return source.duplicate(settings);
 }

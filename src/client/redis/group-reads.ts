@@ -38,7 +38,18 @@ export class GroupReads {
     const fresh = streamKeys.map(() => '>');
     return (await this.link.client.call(
       'XREADGROUP',
-      ...['GROUP', this.group, consumer, 'COUNT', count, 'BLOCK', blockMs, 'STREAMS', ...streamKeys, ...fresh],
+      ...[
+        'GROUP',
+        this.group,
+        consumer,
+        'COUNT',
+        count,
+        'BLOCK',
+        blockMs,
+        'STREAMS',
+        ...streamKeys,
+        ...fresh,
+      ],
     )) as RawReadReply;
   }
 

@@ -38,7 +38,10 @@ function consumerProbes({ streamKey, deadLetterKey }: ProbedKeys): Probe[] {
  * effect. Throws UnsupportedRedisError that names all that is missing; errors of the connection pass through.
  */
 export async function probeForConsumer(client: Redis, keys: ProbedKeys): Promise<void> {
-  const missing = [...(await serverFaults(client)), ...(await forbiddenCommands(client, consumerProbes(keys)))];
+  const missing = [
+    ...(await serverFaults(client)),
+    ...(await forbiddenCommands(client, consumerProbes(keys))),
+  ];
   if (missing.length > 0) throw new UnsupportedRedisError(missing);
 }
 
@@ -53,7 +56,9 @@ async function serverFaults(client: Redis): Promise<string[]> {
   const faults: string[] = [];
   const version = /^redis_version:(\d+)\.(\d+)/m.exec(info);
   if (version !== null && isBelow([Number(version[1]), Number(version[2])], MIN_REDIS_VERSION)) {
-    faults.push(`version ${version[1]}.${version[2]}, and ${MIN_REDIS_VERSION.join('.')} is the oldest supported`);
+    faults.push(
+      `version ${version[1]}.${version[2]}, and ${MIN_REDIS_VERSION.join('.')} is the oldest supported`,
+    );
   }
   if (/^redis_mode:cluster/m.test(info)) {
     faults.push('it runs in cluster mode, and this client is configured for standalone');
@@ -90,7 +95,8 @@ async function forbidden(client: Redis, [name, ...parts]: Probe): Promise<string
 }
 
 function describeRefusal(name: string, parts: readonly (string | number)[], error: unknown): string {
-  const command = name === 'CLIENT' || name === 'XINFO' || name === 'XGROUP' ? `${name} ${String(parts[0])}` : name;
+  const command =
+    name === 'CLIENT' || name === 'XINFO' || name === 'XGROUP' ? `${name} ${String(parts[0])}` : name;
   const isAboutKeys = error instanceof Error && /\bkeys?\b/.test(error.message);
   return isAboutKeys
     ? `the user may not run ${command} on the keys ${parts.filter((part) => /:/.test(String(part))).join(', ')}`
