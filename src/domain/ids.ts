@@ -37,10 +37,13 @@ export function parseGroupKeyText(text: string): GroupKey | null {
   return streamPrefix === null || consumerGroup === null ? null : { streamPrefix, consumerGroup };
 }
 
-/** The rules of names, written once: the API's validation, the SDK and the codec all use these. */
-export const STREAM_PREFIX_PATTERN = /^[A-Za-z0-9_.:-]{1,200}$/;
-export const CONSUMER_GROUP_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
-export const MEMBER_ID_PATTERN = /^[A-Za-z0-9_.:@-]{1,200}$/;
+/**
+ * The rules of names, written once: the API's validation, the SDK and the codec all use these. Never `.` or `..`, which URLs
+ * resolve away, nor `__proto__`, which is no ordinary key of a JSON object.
+ */
+export const STREAM_PREFIX_PATTERN = /^(?!\.{1,2}$|__proto__$)[A-Za-z0-9_.:-]{1,200}$/;
+export const CONSUMER_GROUP_PATTERN = /^(?!\.{1,2}$|__proto__$)[A-Za-z0-9_.-]{1,128}$/;
+export const MEMBER_ID_PATTERN = /^(?!\.{1,2}$|__proto__$)[A-Za-z0-9_.:@-]{1,200}$/;
 export const INSTANCE_ID_MAX_LENGTH = 200;
 
 export function parseStreamPrefix(text: string): StreamPrefix | null {
