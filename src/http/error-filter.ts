@@ -1,0 +1,35 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errorAnswerOf } from './error-body';
+import { FaultLog } from './fault-log';
+
+/** Answers every error of a request in the shape of the contract, and logs what is our fault or that of Redis. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  constructor(private readonly faultLog: FaultLog) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const { httpStatus, body, retryAfterSeconds } = errorAnswerOf(error);
+    if (httpStatus >= 500) this.log(error, body.errorCode, request);
+    // The client went away, or the answer is on its way already.
+    if (reply.sent) return;
+    if (retryAfterSeconds !== null) void reply.header('retry-after', String(retryAfterSeconds));
+    void reply.status(httpStatus).send(body);
+  }
+
+  private log(error: unknown, errorCode: string, request: FastifyRequest): void {
+    const isUnexpected = errorCode === 'INTERNAL_ERROR';
+    const name = error instanceof Error ? error.name : typeof error;
+    const fault = error instanceof Error && 'fault' in error ? String(error.fault) : '';
+    this.faultLog.report([errorCode, name, fault].join(':'), isUnexpected ? 'error' : 'warn', {
+      errorCode,
+      route: `${request.method} ${request.routeOptions.url ?? '(none)'}`,
+      requestId: request.id,
+      reason: error instanceof Error ? error.message : String(error),
+      ...(isUnexpected && error instanceof Error ? { stack: error.stack } : {}),
+    });
+  }
+}
