@@ -1,0 +1,152 @@
+import { Injectable } from '@nestjs/common';
+import { Counter, Gauge, Histogram, register } from 'prom-client';
+import { BoundedLabel } from './bounded-labels';
+import { METRICS, type MetricName, type MetricSpec } from './metric-catalog';
+
+type NameOf<Kind extends MetricSpec['kind']> = {
+  [Name in MetricName]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;
+}[MetricName];
+
+const MS_PER_SECOND = 1_000;
+/** Values of one label at most. Routes, commands and codes are some dozens; this holds even if one is not. */
+const LABEL_VALUES = 100;
+
+/**
+ * What the coordinator counts and measures, one method per event. Satisfies the metrics ports of the critical section and
+ * of the event loop. Series live in prom-client's default registry, which /metrics prints.
+ */
+@Injectable()
+export class CoordinatorMetrics {
+  private readonly counters = new Map<string, Counter>();
+  private readonly gauges = new Map<string, Gauge>();
+  private readonly histograms = new Map<string, Histogram>();
+  private readonly labels = new Map<string, BoundedLabel>();
+
+  constructor() {
+    for (const [name, spec] of Object.entries<MetricSpec>(METRICS)) this.create(name, spec);
+  }
+
+  // --- HTTP
+  requestAnswered(method: string, route: string, httpStatus: number, ms: number): void {
+    const status_class = `${Math.floor(httpStatus / 100)}xx`;
+    this.count('redis_stream_coord_http_requests_total', { method, route, status_class });
+    this.observe('redis_stream_coord_http_request_duration_seconds', ms / MS_PER_SECOND, { route });
+  }
+
+  heartbeatAnswered(status: string): void {
+    this.count('redis_stream_coord_heartbeats_total', { status });
+  }
+
+  longPollsWaiting(count: number): void {
+    this.set('redis_stream_coord_long_polls_waiting', count);
+  }
+
+  regressionSeen(source: 'HEARTBEAT' | 'ROUTING'): void {
+    this.count('redis_stream_coord_metadata_regressions_total', { source });
+  }
+
+  // --- critical section
+  lockWaited(ms: number): void {
+    this.observe('redis_stream_coord_lock_wait_seconds', ms / MS_PER_SECOND);
+  }
+
+  sectionEnded(ms: number, batchSize: number): void {
+    this.observe('redis_stream_coord_section_duration_seconds', ms / MS_PER_SECOND);
+    this.observe('redis_stream_coord_section_batch_size', batchSize);
+  }
+
+  commitRefused(kind: string): void {
+    this.count('redis_stream_coord_commit_refusals_total', { kind });
+  }
+
+  queueFull(): void {
+    this.count('redis_stream_coord_queue_full_total');
+  }
+
+  decided(command: string, outcome: string): void {
+    this.count('redis_stream_coord_commands_total', { command, outcome });
+  }
+
+  fastPathHit(count: number): void {
+    this.count('redis_stream_coord_lease_fast_path_total', { outcome: 'HIT' }, count);
+  }
+
+  fastPathMiss(reason: string): void {
+    this.count('redis_stream_coord_lease_fast_path_total', { outcome: reason });
+  }
+
+  alerted(alert: string): void {
+    this.count('redis_stream_coord_alerts_total', { alert });
+  }
+
+  metadataUnreadable(kind: string): void {
+    this.count('redis_stream_coord_metadata_unreadable_total', { kind });
+  }
+
+  redisFault(fault: string): void {
+    this.count('redis_stream_coord_redis_faults_total', { fault });
+  }
+
+  provisioningFailed(): void {
+    this.count('redis_stream_coord_provisioning_failures_total');
+  }
+
+  // --- event loop and process
+  loopPassEnded(outcome: string): void {
+    this.count('redis_stream_coord_loop_passes_total', { outcome });
+  }
+
+  loopPassLagged(ms: number): void {
+    this.set('redis_stream_coord_loop_pass_lag_seconds', ms / MS_PER_SECOND);
+  }
+
+  loopGroupFailed(code: string): void {
+    this.count('redis_stream_coord_loop_group_failures_total', { code });
+  }
+
+  terminating(isTerminating: boolean): void {
+    this.set('redis_stream_coord_terminating', isTerminating ? 1 : 0);
+  }
+
+  ready(isReady: boolean): void {
+    this.set('redis_stream_coord_ready', isReady ? 1 : 0);
+  }
+
+  private count(name: NameOf<'counter'>, labels: Record<string, string> = {}, by = 1): void {
+    this.counters.get(name)?.inc(this.bounded(name, labels), by);
+  }
+
+  private set(name: NameOf<'gauge'>, value: number): void {
+    this.gauges.get(name)?.set(value);
+  }
+
+  private observe(name: NameOf<'histogram'>, value: number, labels: Record<string, string> = {}): void {
+    this.histograms.get(name)?.observe(this.bounded(name, labels), value);
+  }
+
+  private bounded(name: string, labels: Record<string, string>): Record<string, string> {
+    const bounded: Record<string, string> = {};
+    for (const [label, value] of Object.entries(labels)) {
+      const key = `${name} ${label}`;
+      const limit = this.labels.get(key) ?? new BoundedLabel(LABEL_VALUES);
+      this.labels.set(key, limit);
+      bounded[label] = limit.of(value);
+    }
+    return bounded;
+  }
+
+  /** A second application in the same process (tests) shares the series of the first. */
+  private create(name: string, spec: MetricSpec): void {
+    const settings = { name, help: spec.help, labelNames: [...spec.labels] };
+    const existing = register.getSingleMetric(name);
+    if (spec.kind === 'counter') {
+      this.counters.set(name, existing instanceof Counter ? existing : new Counter(settings));
+    } else if (spec.kind === 'gauge') {
+      this.gauges.set(name, existing instanceof Gauge ? existing : new Gauge(settings));
+    } else {
+      const buckets = [...(spec.buckets ?? [])];
+      const histogram = existing instanceof Histogram ? existing : new Histogram({ ...settings, buckets });
+      this.histograms.set(name, histogram);
+    }
+  }
+}

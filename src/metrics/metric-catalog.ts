@@ -1,0 +1,125 @@
+/** Every metric of the coordinator, once: docs/metrics.md is checked against this table and against /metrics. */
+export interface MetricSpec {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  /** Each a closed set; never a group, member or key. */
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+}
+
+const SECONDS = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+export const METRICS = {
+  redis_stream_coord_http_requests_total: {
+    kind: 'counter',
+    help: 'HTTP requests answered, by route pattern and class of status (2xx, 4xx, 5xx).',
+    labels: ['method', 'route', 'status_class'],
+  },
+  redis_stream_coord_http_request_duration_seconds: {
+    kind: 'histogram',
+    help: 'From the head of a request to the end of its answer, long polls included.',
+    labels: ['route'],
+    buckets: SECONDS,
+  },
+  redis_stream_coord_heartbeats_total: {
+    kind: 'counter',
+    help: 'Heartbeats by what they were answered: a status of the protocol or an error code.',
+    labels: ['status'],
+  },
+  redis_stream_coord_long_polls_waiting: {
+    kind: 'gauge',
+    help: 'Heartbeats and routing reads that are held until something changes.',
+    labels: [],
+  },
+  redis_stream_coord_commands_total: {
+    kind: 'counter',
+    help: 'Commands that a critical section decided, by name: COMMITTED, UNCHANGED or FAILED.',
+    labels: ['command', 'outcome'],
+  },
+  redis_stream_coord_section_duration_seconds: {
+    kind: 'histogram',
+    help: 'A critical section, from having the Redis lock to its answer.',
+    labels: [],
+    buckets: SECONDS,
+  },
+  redis_stream_coord_section_batch_size: {
+    kind: 'histogram',
+    help: 'Commands that one section decided together (group commit).',
+    labels: [],
+    buckets: BATCH_SIZES,
+  },
+  redis_stream_coord_lock_wait_seconds: {
+    kind: 'histogram',
+    help: 'How long a section waited for the Redis lock of its group.',
+    labels: [],
+    buckets: SECONDS,
+  },
+  redis_stream_coord_queue_full_total: {
+    kind: 'counter',
+    help: 'Requests that were refused because too many were waiting.',
+    labels: [],
+  },
+  redis_stream_coord_lease_fast_path_total: {
+    kind: 'counter',
+    help: 'Heartbeats that renewed their lease without a section (HIT), or why one was needed.',
+    labels: ['outcome'],
+  },
+  redis_stream_coord_commit_refusals_total: {
+    kind: 'counter',
+    help: 'Commits that were refused: the group moved, a lease moved, the lock was lost, the time budget was over.',
+    labels: ['kind'],
+  },
+  redis_stream_coord_metadata_regressions_total: {
+    kind: 'counter',
+    help: 'Requests with a version above the recorded one: Redis lost writes, or a client invented a number.',
+    labels: ['source'],
+  },
+  redis_stream_coord_alerts_total: {
+    kind: 'counter',
+    help: 'What a person should look at: a broken invariant, or a client that claims a shard it was never granted.',
+    labels: ['alert'],
+  },
+  redis_stream_coord_metadata_unreadable_total: {
+    kind: 'counter',
+    help: 'Groups whose stored value could not be read: corrupt, or of an unknown schema.',
+    labels: ['kind'],
+  },
+  redis_stream_coord_redis_faults_total: {
+    kind: 'counter',
+    help: 'Redis calls that failed, by kind of fault.',
+    labels: ['fault'],
+  },
+  redis_stream_coord_provisioning_failures_total: {
+    kind: 'counter',
+    help: 'Attempts to create the streams of a group that failed.',
+    labels: [],
+  },
+  redis_stream_coord_loop_pass_lag_seconds: {
+    kind: 'gauge',
+    help: 'How late the last pass of the event loop began; grows when passes take longer than the tick.',
+    labels: [],
+  },
+  redis_stream_coord_loop_passes_total: {
+    kind: 'counter',
+    help: 'Passes of the event loop by outcome.',
+    labels: ['outcome'],
+  },
+  redis_stream_coord_loop_group_failures_total: {
+    kind: 'counter',
+    help: 'Groups that the event loop could not look at, by error code.',
+    labels: ['code'],
+  },
+  redis_stream_coord_terminating: {
+    kind: 'gauge',
+    help: '1 while this coordinator is terminating.',
+    labels: [],
+  },
+  redis_stream_coord_ready: {
+    kind: 'gauge',
+    help: '1 if the last readiness probe wrote to Redis and read it back.',
+    labels: [],
+  },
+} as const satisfies Readonly<Record<string, MetricSpec>>;
+
+export type MetricName = keyof typeof METRICS;
