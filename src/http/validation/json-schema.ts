@@ -37,7 +37,7 @@ function fieldSchema(
 }
 
 function keywordsOf(dto: DtoClass, field: DtoField, rule: Rule): Record<string, unknown> {
-  const [first] = (rule.constraints ?? []) as readonly unknown[];
+  const [first] = (rule.constraints as readonly unknown[] | undefined) ?? [];
   if (rule.type === 'nestedValidation') return nestedKeywords(dto, field);
   switch (rule.name) {
     case 'isOptional':
