@@ -1,0 +1,34 @@
+import type { DecisionContext } from '../domain/coordinator/decision';
+import type { GroupMetadata } from '../domain/group/group-metadata';
+import type { CoordinationTiming, EpochMillis } from '../domain/time';
+import type { ClockGuard } from './clock-guard';
+import type { LoopKnowledge } from './loop-view';
+import { tenureRules } from './loop-view';
+
+/** Builds what a decision may rely on besides the group. */
+export class DecisionContexts {
+  constructor(
+    private readonly timing: CoordinationTiming,
+    private readonly maxMembers: number,
+    private readonly loopView: LoopKnowledge,
+    private readonly clockGuard: ClockGuard,
+  ) {}
+
+  /** `redisNowMs`: as read with the group, or the estimate of it. No section sees an earlier clock than the last write. */
+  contextFor(metadata: GroupMetadata | null, redisNowMs: EpochMillis): DecisionContext {
+    const nowMs = metadata === null ? redisNowMs : later(redisNowMs, metadata.updatedAtMs);
+    const rules = tenureRules(this.loopView, metadata?.createdAtMs ?? redisNowMs, redisNowMs);
+    return {
+      nowMs,
+      drawMs: later(nowMs, this.clockGuard.estimateMs() ?? nowMs),
+      timing: this.timing,
+      mayEndTenures: rules.mayEndTenures,
+      mayGrant: rules.mayGrant,
+      maxMembers: this.maxMembers,
+    };
+  }
+}
+
+function later(one: EpochMillis, other: EpochMillis): EpochMillis {
+  return one > other ? one : other;
+}

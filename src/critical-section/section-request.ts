@@ -1,0 +1,40 @@
+import type { Effect, GroupCommand, GroupState } from '../domain/coordinator/decision';
+import type { GroupKey } from '../domain/ids';
+import type { StateConflictError } from './section-errors';
+
+/** What became of a command. */
+export interface SectionResult<Reply> {
+  readonly reply: Reply;
+  /** To be carried out now; idempotent. */
+  readonly effects: readonly Effect[];
+  /** The group as recorded when the reply was derived. */
+  readonly state: GroupState;
+}
+
+/** What a handler of a mutating route returns: the interceptor runs it through the critical section. */
+export interface SectionRequest<Reply> {
+  readonly key: GroupKey;
+  readonly command: GroupCommand<Reply>;
+  /**
+   * Makes the HTTP answer, after the section is left and its effects are carried out; may wait (a long poll) or throw.
+   * `state` is the group as last recorded, effects included.
+   */
+  respond(reply: Reply, state: GroupState): unknown;
+  /** The answer when the group moved under every attempt; without it the error is the answer (409 STATE_CONFLICT). */
+  respondToConflict?(error: StateConflictError): unknown;
+}
+
+/** Gives a request its type, so that `respond` is checked against the command's reply. */
+export function sectionRequest<Reply>(request: SectionRequest<Reply>): SectionRequest<Reply> {
+  return request;
+}
+
+export function isSectionRequest(value: unknown): value is SectionRequest<unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const candidate = value as Partial<SectionRequest<unknown>>;
+  return (
+    typeof candidate.key === 'object' &&
+    typeof candidate.command?.decide === 'function' &&
+    typeof candidate.respond === 'function'
+  );
+}
