@@ -6,7 +6,7 @@ import type { EpochMillis } from '../domain/time';
 import { decodeAggregate } from './aggregate-reader';
 import { LAYOUT_VERSION, SCHEMA_VERSION } from './aggregate-writer';
 import type { MemberReportInput } from './metadata-store';
-import { readCount, readList, readObject, UnreadableValueError } from './strict-json';
+import { readCount, readInteger, readList, readObject, UnreadableValueError } from './strict-json';
 
 /** The fields of a group's hash as stored; null: the field is missing. */
 export interface StoredGroup {
@@ -85,12 +85,9 @@ function shown(text: string | null): string {
   return text === null ? 'missing' : JSON.stringify(text.slice(0, SHOWN_LENGTH));
 }
 
-const DIGITS = /^[0-9]{1,16}$/;
-
 /** A deadline as stored; null when it is none. */
 export function readDeadline(text: string): EpochMillis | null {
-  const value = Number(text);
-  return DIGITS.test(text) && Number.isSafeInteger(value) ? (value as EpochMillis) : null;
+  return readInteger(text) as EpochMillis | null;
 }
 
 function readLeases(flat: readonly string[]): { readonly leases: Leases } | { readonly reason: string } {

@@ -43,6 +43,14 @@ export function readCount(value: unknown, path: string): number {
   return value;
 }
 
+const DIGITS = /^[0-9]{1,16}$/;
+
+/** An integer from 0 up to 2^53 - 1 as decimal text; null when it is none. */
+export function readInteger(text: string): number | null {
+  const value = Number(text);
+  return DIGITS.test(text) && Number.isSafeInteger(value) ? value : null;
+}
+
 export function readText(value: unknown, path: string, maxLength: number): string {
   if (typeof value !== 'string' || value.length === 0 || value.length > maxLength) {
     throw new UnreadableValueError(path, `is not a text of 1 to ${maxLength} characters`);

@@ -1,0 +1,62 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { RedisModuleOptions, RedisOptionsFactory } from '@liaoliaots/nestjs-redis';
+import type { RedisOptions as ClientOptions } from 'ioredis';
+import { REDIS_OPTIONS, type RedisOptions } from './redis-options';
+import { checkedRedisUrl } from './redis-url';
+
+/** Names of the two connections: commands, and the subscription to notices (which can send no commands). */
+export const COMMANDS_CLIENT = 'commands';
+export const NOTICES_CLIENT = 'notices';
+
+const FIRST_RETRY_DELAY_MS = 50;
+/** Short: readiness must be back within 2 s of Redis being back. */
+const MAX_RETRY_DELAY_MS = 1_000;
+/** A connection that answers nothing for so many command timeouts is replaced. */
+const SILENT_COMMAND_TIMEOUTS = 2;
+
+/** Grows from 50 ms to 1 s; never gives up, because a coordinator recovers without a restart. */
+export function retryDelayMs(attempt: number): number {
+  return Math.min(FIRST_RETRY_DELAY_MS * 2 ** Math.min(attempt - 1, 10), MAX_RETRY_DELAY_MS);
+}
+
+/**
+ * Nothing is queued while there is no connection, and nothing is sent again by the driver: a write that it repeats behind our
+ * back could follow a later one. Every command has a deadline, and a connection that stays silent is replaced.
+ */
+export function clientOptions(options: RedisOptions): ClientOptions {
+  return {
+    connectionName: options.clientName,
+    connectTimeout: options.connectTimeoutMs,
+    commandTimeout: options.commandTimeoutMs,
+    socketTimeout: SILENT_COMMAND_TIMEOUTS * options.commandTimeoutMs,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false, // the subscriber does it, and reports when it cannot
+    maxRetriesPerRequest: 0,
+    retryStrategy: retryDelayMs,
+    // A loading or limited Redis then answers with its own error, instead of passing for a missing connection.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+  };
+}
+
+/** Tells @liaoliaots/nestjs-redis which connections to make. */
+@Injectable()
+export class RedisClientOptions implements RedisOptionsFactory {
+  constructor(@Inject(REDIS_OPTIONS) private readonly options: RedisOptions) {}
+
+  /** @throws RedisUrlError */
+  createRedisOptions(): RedisModuleOptions {
+    const url = checkedRedisUrl(this.options.url);
+    const common = clientOptions(this.options);
+    return {
+      closeClient: false, // its quit would wait for a frozen Redis without end: RedisConnections closes
+      readyLog: false,
+      errorLog: false,
+      config: [
+        { ...common, namespace: COMMANDS_CLIENT, url },
+        { ...common, namespace: NOTICES_CLIENT, url },
+      ],
+    };
+  }
+}

@@ -1,0 +1,67 @@
+import type { Redis } from 'ioredis';
+import type { FaultLog } from './fault-log';
+import { faultOf, isReply, RedisFaultError } from './redis-fault';
+
+export type RedisArgument = string | number;
+export type RedisCommandLine = readonly [command: string, ...args: RedisArgument[]];
+
+/** One answer of a pipeline. */
+export type PipelineReply = { readonly value: unknown } | { readonly error: RedisFaultError };
+
+/**
+ * Sends commands on one connection. Every command ends within the connection's command timeout; every failure is a
+ * `RedisFaultError`. Nothing is sent twice and nothing waits for a connection: without one, a command fails at once.
+ */
+export class RedisCommands {
+  /** Why there is no connection, if there is none. */
+  private connectionError: unknown = null;
+
+  constructor(
+    private readonly client: Redis,
+    private readonly faultLog: FaultLog,
+  ) {
+    client.on('error', (error: unknown) => {
+      this.connectionError = error;
+      faultLog.report('connect', error);
+    });
+    client.on('ready', () => (this.connectionError = null));
+  }
+
+  /** @throws RedisFaultError */
+  async call(operation: string, command: string, ...args: readonly RedisArgument[]): Promise<unknown> {
+    try {
+      return await this.client.call(command, ...args);
+    } catch (error) {
+      throw this.faultError(operation, error);
+    }
+  }
+
+  /** Sends all at once; answers in the same order. @throws RedisFaultError when there is no connection. */
+  async pipeline(
+    operation: string,
+    commands: readonly RedisCommandLine[],
+  ): Promise<readonly PipelineReply[]> {
+    const pipeline = this.client.pipeline();
+    for (const [command, ...args] of commands) pipeline.call(command, ...args);
+    try {
+      const replies = (await pipeline.exec()) ?? [];
+      return replies.map(([error, value]) =>
+        error === null ? { value } : { error: this.faultError(operation, error) },
+      );
+    } catch (error) {
+      throw this.faultError(operation, error);
+    }
+  }
+
+  private faultError(operation: string, error: unknown): RedisFaultError {
+    const own = faultOf(error);
+    // That there is no connection says less than why: a wrong password, say.
+    const telling =
+      own.fault === 'CONNECTION' && this.connectionError !== null ? this.connectionError : error;
+    const { fault, retryable } = telling === error ? own : faultOf(telling);
+    const failure = new RedisFaultError(operation, fault, retryable, { cause: telling });
+    // An unexpected answer (NOSCRIPT, BUSYGROUP, WRONGTYPE) is for the caller to judge.
+    if (fault !== 'UNEXPECTED' || !isReply(telling)) this.faultLog.report(operation, failure);
+    return failure;
+  }
+}

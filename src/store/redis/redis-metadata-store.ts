@@ -1,0 +1,169 @@
+import type { MemberReport } from '../../domain/coordinator/decision';
+import type { GroupMetadata } from '../../domain/group/group-metadata';
+import { parseMemberId, type GroupKey, type MemberId } from '../../domain/ids';
+import { epochMillis, type EpochMillis } from '../../domain/time';
+import type { LuaRunner } from '../../redis/lua-runner';
+import type { RedisArgument, RedisCommands } from '../../redis/redis-commands';
+import { AggregateSizes } from '../aggregate-sizes';
+import { LAYOUT_VERSION, SCHEMA_VERSION } from '../aggregate-writer';
+import { decodeReport, encodeReportRest, readStoredGroup, withLeases } from '../codec';
+import type {
+  CommitOutcome,
+  GroupCommit,
+  LeaseRenewal,
+  LoadOutcome,
+  LockOutcome,
+  LockRequest,
+  MetadataStore,
+  RenewalOutcome,
+} from '../metadata-store';
+import { commitArguments } from './commit-arguments';
+import type { CoordinatorKeys } from './coordinator-keys';
+import { listOf, readLoadReply, textsFrom, type LoadReply } from './script-replies';
+import { asStoreCall, unexpectedReply } from './store-errors';
+
+const REPORT_FIELD = 'seen:';
+
+/**
+ * The metadata store in Redis: one hash per group, changed by scripts only (lua/). Holds no state but the sizes of values it
+ * has seen, so any number of coordinators may use one Redis.
+ */
+export class RedisMetadataStore implements MetadataStore {
+  private readonly sizes = new AggregateSizes();
+
+  constructor(
+    private readonly lua: LuaRunner,
+    private readonly commands: RedisCommands,
+    private readonly keys: CoordinatorKeys,
+  ) {}
+
+  async lockAndLoad(key: GroupKey, request: LockRequest): Promise<LockOutcome> {
+    const operation = 'lock and load';
+    const { known } = request;
+    const reply = await asStoreCall(operation, () =>
+      this.lua.run(
+        'section/lock-and-load',
+        [this.keys.metadata(key), this.keys.lock(key)],
+        [request.token, request.lockTtlMs, ...this.knownArguments(known)],
+      ),
+    );
+    const read = readLoadReply(operation, reply);
+    if (read.kind === 'BUSY') return read;
+    const outcome = this.outcomeOf(key, read, known);
+    const isUnreadable = outcome.kind === 'CORRUPT' || outcome.kind === 'SCHEMA_UNSUPPORTED';
+    if (isUnreadable && read.kind !== 'WRONG_TYPE') {
+      // Best effort: the lock runs out by itself.
+      await this.unlock(key, request.token).catch(() => undefined);
+    }
+    return outcome;
+  }
+
+  async commitAndUnlock(key: GroupKey, commit: GroupCommit): Promise<CommitOutcome> {
+    const operation = 'commit';
+    const { args, aggregate } = commitArguments(key, commit, this.keys.noticeChannel);
+    const reply = await asStoreCall(operation, () =>
+      this.lua.run('section/commit-and-unlock', [this.keys.metadata(key), this.keys.lock(key)], args),
+    );
+    const [kind, redisNow] = listOf(operation, reply);
+    switch (kind) {
+      case 'COMMITTED':
+        if (typeof commit.next === 'object' && commit.next !== null) {
+          this.sizes.remember(commit.next, aggregate);
+        }
+        return { kind, redisNowMs: epochMillis(Number(redisNow)) };
+      case 'LOCK_LOST':
+      case 'REVISION_CONFLICT':
+      case 'LEASE_MOVED':
+        return { kind };
+      default:
+        throw unexpectedReply(operation, reply);
+    }
+  }
+
+  async unlock(key: GroupKey, token: string): Promise<void> {
+    await asStoreCall('unlock', () => this.lua.run('section/unlock', [this.keys.lock(key)], [token]));
+  }
+
+  async load(key: GroupKey, known?: GroupMetadata): Promise<LoadOutcome> {
+    const operation = 'load';
+    const reply = await asStoreCall(operation, () =>
+      this.lua.run('section/load', [this.keys.metadata(key)], this.knownArguments(known ?? null)),
+    );
+    const read = readLoadReply(operation, reply);
+    if (read.kind === 'BUSY') throw unexpectedReply(operation, reply);
+    return this.outcomeOf(key, read, known ?? null);
+  }
+
+  async renewLeases(key: GroupKey, renewal: LeaseRenewal): Promise<RenewalOutcome> {
+    const operation = 'renew leases';
+    const args: RedisArgument[] = [...this.knownArguments(renewal.base), renewal.leaseTtlMs];
+    for (const [memberId, report] of renewal.reports) args.push(memberId, encodeReportRest(report));
+    const reply = await asStoreCall(operation, () =>
+      this.lua.run('lease/renew-leases', [this.keys.metadata(key)], args),
+    );
+    const values = listOf(operation, reply);
+    if (values[0] === 'STALE') return { kind: 'STALE' };
+    if (values[0] !== 'RENEWED') throw unexpectedReply(operation, reply);
+    const deadlines = textsFrom(values, 2);
+    const renewed = new Map<MemberId, EpochMillis>();
+    for (const [index, memberId] of [...renewal.reports.keys()].entries()) {
+      const deadline = deadlines[index] ?? '';
+      if (deadline !== '') renewed.set(memberId, epochMillis(Number(deadline)));
+    }
+    return { kind: 'RENEWED', renewed, redisNowMs: epochMillis(Number(values[1])) };
+  }
+
+  /** Reads the whole hash, aggregate included: for monitoring, not for every request. */
+  async loadReports(key: GroupKey): Promise<ReadonlyMap<MemberId, MemberReport>> {
+    const operation = 'load reports';
+    const fields = listOf(
+      operation,
+      await asStoreCall(operation, () => this.commands.call(operation, 'HGETALL', this.keys.metadata(key))),
+    );
+    const reports = new Map<MemberId, MemberReport>();
+    for (let index = 0; index + 1 < fields.length; index += 2) {
+      const [field, value] = [fields[index], fields[index + 1]];
+      if (typeof field !== 'string' || typeof value !== 'string' || !field.startsWith(REPORT_FIELD)) continue;
+      const memberId = parseMemberId(field.slice(REPORT_FIELD.length));
+      const report = decodeReport(value);
+      if (memberId !== null && report !== null) reports.set(memberId, report);
+    }
+    return reports;
+  }
+
+  private knownArguments(known: GroupMetadata | null): readonly RedisArgument[] {
+    if (known === null) return ['', '', '', '', 0];
+    return [known.storeRevision, known.writeId, SCHEMA_VERSION, LAYOUT_VERSION, this.sizes.of(known)];
+  }
+
+  private outcomeOf(
+    key: GroupKey,
+    reply: Exclude<LoadReply, { readonly kind: 'BUSY' }>,
+    known: GroupMetadata | null,
+  ): LoadOutcome {
+    const { redisNowMs } = reply;
+    switch (reply.kind) {
+      case 'MISSING':
+        return { kind: 'MISSING', redisNowMs };
+      case 'WRONG_TYPE':
+        return { kind: 'CORRUPT', reason: 'the metadata key is no hash', redisNowMs };
+      case 'KNOWN':
+        if (known === null) throw unexpectedReply('load', reply.kind);
+        return { ...loadedOrNot(withLeases(known, reply.flatLeases)), redisNowMs };
+      case 'LOADED': {
+        const read = readStoredGroup(key, reply.stored, reply.flatLeases);
+        if (read.kind === 'READ') this.sizes.remember(read.metadata, reply.stored.aggregate ?? '');
+        return { ...loadedOrNot(read), redisNowMs };
+      }
+    }
+  }
+}
+
+type ReadGroup = ReturnType<typeof withLeases>;
+type Unread = Exclude<ReadGroup, { readonly kind: 'READ' }>;
+
+function loadedOrNot(
+  read: ReadGroup,
+): Unread | (Omit<Extract<ReadGroup, { kind: 'READ' }>, 'kind'> & { readonly kind: 'LOADED' }) {
+  return read.kind === 'READ' ? { ...read, kind: 'LOADED' } : read;
+}
