@@ -6,6 +6,7 @@ import type { NoticeBus } from '../store/notice-bus';
 import type { ConfirmedGroups } from './confirmed-groups';
 import type { Clock } from './runtime-ports';
 import { SectionQueueFullError } from './section-errors';
+import type { SectionMetrics } from './section-metrics';
 import type { ShutdownGate } from './shutdown-gate';
 
 type IsChanged = (state: GroupState) => boolean;
@@ -30,6 +31,7 @@ export interface GroupWatchParts {
   readonly gate: ShutdownGate;
   readonly clock: Clock;
   readonly maxWatchers: number;
+  readonly metrics: Pick<SectionMetrics, 'longPollsWaiting'>;
 }
 
 /**
@@ -71,7 +73,7 @@ export class GroupWatch {
       const group = this.groupOf(key);
       const finish = (state: GroupState | null): void => {
         if (!group.watchers.delete(watcher)) return;
-        this.watcherCount -= 1;
+        this.count(-1);
         cancel();
         signal?.removeEventListener('abort', onAbort);
         if (group.watchers.size === 0) this.groups.delete(groupKeyText(key));
@@ -82,7 +84,7 @@ export class GroupWatch {
       const cancel = this.parts.clock.schedule(waitMs, onAbort);
       signal?.addEventListener('abort', onAbort);
       group.watchers.add(watcher);
-      this.watcherCount += 1;
+      this.count(1);
     });
   }
 
@@ -90,6 +92,11 @@ export class GroupWatch {
   committed(key: GroupKey, state: GroupState): void {
     const group = this.groups.get(groupKeyText(key));
     if (group !== undefined) wake(group, state);
+  }
+
+  private count(by: 1 | -1): void {
+    this.watcherCount += by;
+    this.parts.metrics.longPollsWaiting(this.watcherCount);
   }
 
   private close(): void {

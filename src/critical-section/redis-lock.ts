@@ -2,14 +2,16 @@ import type { GroupKey } from '../domain/ids';
 import { groupKeyText } from '../domain/ids';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { MonotonicMillis } from '../domain/time';
-import type { LockOutcome, MetadataStore } from '../store/metadata-store';
+import type { LockOutcome, MetadataStore, Unreadable } from '../store/metadata-store';
 import type { Clock, Random } from './runtime-ports';
 import {
   CoordinatorTerminatingError,
   LockTimeoutError,
   MetadataCorruptError,
   MetadataSchemaUnsupportedError,
+  type SectionError,
 } from './section-errors';
+import type { SectionMetrics } from './section-metrics';
 import type { ShutdownGate } from './shutdown-gate';
 
 const MIN_BACKOFF_MS = 5;
@@ -37,6 +39,7 @@ export class RedisLock {
     private readonly options: RedisLockOptions,
     private readonly clock: Clock,
     private readonly random: Random,
+    private readonly metrics: Pick<SectionMetrics, 'metadataUnreadable'>,
   ) {}
 
   /**
@@ -69,10 +72,9 @@ export class RedisLock {
     try {
       const loaded = await this.lockAndLoad(key, token, known);
       if (loaded.kind === 'BUSY') return null;
-      if (loaded.kind === 'CORRUPT') throw new MetadataCorruptError(groupKeyText(key), loaded.reason);
-      if (loaded.kind === 'SCHEMA_UNSUPPORTED') {
-        const { schemaVersion, layoutVersion } = loaded;
-        throw new MetadataSchemaUnsupportedError(groupKeyText(key), schemaVersion, layoutVersion);
+      if (loaded.kind === 'CORRUPT' || loaded.kind === 'SCHEMA_UNSUPPORTED') {
+        this.metrics.metadataUnreadable(loaded.kind);
+        throw unreadableError(key, loaded);
       }
       isHeld = true;
       return { token, loaded, askedAtMs };
@@ -112,5 +114,16 @@ export class RedisLock {
         resolve();
       });
     });
+  }
+}
+
+/** What a caller is told when the stored value cannot be read; also for reads outside of sections. */
+export function unreadableError(key: GroupKey, unreadable: Unreadable): SectionError {
+  const text = groupKeyText(key);
+  switch (unreadable.kind) {
+    case 'CORRUPT':
+      return new MetadataCorruptError(text, unreadable.reason);
+    case 'SCHEMA_UNSUPPORTED':
+      return new MetadataSchemaUnsupportedError(text, unreadable.schemaVersion, unreadable.layoutVersion);
   }
 }

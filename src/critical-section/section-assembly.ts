@@ -61,9 +61,9 @@ export function assembleSection(parts: AssemblyParts): SectionAssembly {
   const gate = new ShutdownGate(clock);
   const confirmed = new ConfirmedGroups();
   const contexts = new DecisionContexts(options.timing, options.maxMembers, loopView, clockGuard);
-  const lock = new RedisLock(store, gate, options, clock, random);
+  const lock = new RedisLock(store, gate, options, clock, random, metrics);
   const { maxWatchers } = options;
-  const watch = new GroupWatch({ store, confirmed, notices, gate, clock, maxWatchers });
+  const watch = new GroupWatch({ store, confirmed, notices, gate, clock, maxWatchers, metrics });
   const shared = { store, gate, confirmed, contexts, clock, metrics };
   const rules = parts.rules ?? DOMAIN_RULES;
   const runner = new SectionRunner({ ...shared, index, lock, watch, rules, options, random });

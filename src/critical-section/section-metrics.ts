@@ -22,6 +22,14 @@ export interface SectionMetrics {
   /** Heartbeats that were sent on to a section. */
   fastPathMiss(reason: 'UNKNOWN_GROUP' | 'CHANGES' | 'STALE' | 'LEASE_OVER'): void;
   alerted(alert: string): void;
+  metadataUnreadable(kind: 'CORRUPT' | 'SCHEMA_UNSUPPORTED'): void;
+  provisioningFailed(): void;
+  longPollsWaiting(count: number): void;
+}
+
+/** Where a person is told of what went wrong; the implementation bounds the lines per kind and time. */
+export interface FaultReporter {
+  report(kind: string, level: 'warn' | 'error', fields: Readonly<Record<string, unknown>>): void;
 }
 
 export const NO_SECTION_METRICS: SectionMetrics = {
@@ -33,4 +41,7 @@ export const NO_SECTION_METRICS: SectionMetrics = {
   fastPathHit: () => undefined,
   fastPathMiss: () => undefined,
   alerted: () => undefined,
+  metadataUnreadable: () => undefined,
+  provisioningFailed: () => undefined,
+  longPollsWaiting: () => undefined,
 };
