@@ -56,10 +56,19 @@ export interface StreamRecord {
   readonly revision: number;
   readonly shardCount: number;
   readonly consumerGroups: readonly string[];
+  /** By name of a deleted group: when its members have stopped reading at the latest (docs/adr/0005). */
+  readonly formerLives: ReadonlyMap<string, EpochMillis>;
 }
+
+/** What is written of a record; without `formerLives` there are none. */
+export type NextStreamRecord = Omit<StreamRecord, 'revision' | 'formerLives'> &
+  Partial<Pick<StreamRecord, 'formerLives'>>;
 
 export interface StreamRegistry {
   load(streamPrefix: string): Promise<StreamRecord | null>;
-  /** Compare-and-set: writes `next` if the record's revision is still `base` (null: absent); a record without groups is removed. */
-  save(streamPrefix: string, base: number | null, next: Omit<StreamRecord, 'revision'>): Promise<boolean>;
+  /**
+   * Compare-and-set: writes `next` if the record's revision is still `base` (null: absent). A record without groups and
+   * without former lives is removed.
+   */
+  save(streamPrefix: string, base: number | null, next: NextStreamRecord): Promise<boolean>;
 }

@@ -40,7 +40,7 @@ export class MemoryMetadataStore implements MetadataStore {
     const redisNowMs = node.now();
     const lock = node.lockOf(text);
     if (lock !== null) return { kind: 'BUSY', remainingMs: lock.untilMs - redisNowMs, redisNowMs };
-    const loaded = await this.load(key, request.known ?? undefined);
+    const loaded = this.read(key, request.known);
     if (loaded.kind === 'LOADED' || loaded.kind === 'MISSING') {
       const untilMs = redisNowMs + request.lockTtlMs;
       node.locks = withEntry(node.locks, text, { token: request.token, untilMs });
@@ -67,20 +67,7 @@ export class MemoryMetadataStore implements MetadataStore {
   }
 
   async load(key: GroupKey, known?: GroupMetadata): Promise<LoadOutcome> {
-    const redisNowMs = this.node.now();
-    const stored = this.node.groups.get(groupKeyText(key));
-    if (stored === undefined) return { kind: 'MISSING', redisNowMs };
-    const flatLeases = [...stored.leases].flat();
-    const read: ReadGroup =
-      known !== undefined && this.isSame(stored, known)
-        ? withLeases(known, flatLeases)
-        : readStoredGroup(key, stored, flatLeases);
-    if (read.kind !== 'READ') return { ...read, redisNowMs };
-    if (read.metadata !== known) {
-      deepFreeze(read.metadata);
-      this.sizes.remember(read.metadata, stored.aggregate ?? '');
-    }
-    return { kind: 'LOADED', metadata: read.metadata, leases: read.leases, redisNowMs };
+    return this.read(key, known ?? null);
   }
 
   async renewLeases(key: GroupKey, renewal: LeaseRenewal): Promise<RenewalOutcome> {
@@ -113,6 +100,23 @@ export class MemoryMetadataStore implements MetadataStore {
       if (memberId !== null && report !== null) reports.set(memberId, report);
     }
     return reports;
+  }
+
+  private read(key: GroupKey, known: GroupMetadata | null): LoadOutcome {
+    const redisNowMs = this.node.now();
+    const stored = this.node.groups.get(groupKeyText(key));
+    if (stored === undefined) return { kind: 'MISSING', redisNowMs };
+    const flatLeases = [...stored.leases].flat();
+    const read: ReadGroup =
+      known !== null && this.isSame(stored, known)
+        ? withLeases(known, flatLeases)
+        : readStoredGroup(key, stored, flatLeases);
+    if (read.kind !== 'READ') return { ...read, redisNowMs };
+    if (read.metadata !== known) {
+      deepFreeze(read.metadata);
+      this.sizes.remember(read.metadata, stored.aggregate ?? '');
+    }
+    return { kind: 'LOADED', metadata: read.metadata, leases: read.leases, redisNowMs };
   }
 
   private isSame(stored: MemoryGroup, known: GroupMetadata): boolean {

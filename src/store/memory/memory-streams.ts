@@ -1,6 +1,6 @@
 import type { ConsumerGroup, GroupKey, StreamPrefix } from '../../domain/ids';
 import { streamKey } from '../../domain/routing/shard-keys';
-import type { StreamRecord, StreamRegistry } from '../group-index';
+import type { NextStreamRecord, StreamRecord, StreamRegistry } from '../group-index';
 import type { NoticeBus } from '../notice-bus';
 import type { StreamProvisioner } from '../stream-provisioner';
 import { withEntry, type MemoryNode } from './memory-node';
@@ -15,14 +15,21 @@ export class MemoryStreamRegistry implements StreamRegistry {
   async save(
     streamPrefix: string,
     base: number | null,
-    next: Omit<StreamRecord, 'revision'>,
+    next: NextStreamRecord,
   ): Promise<boolean> {
     const { node } = this;
     if ((node.records.get(streamPrefix)?.revision ?? null) !== base) return false;
     // From the clock: a record that is removed and made again never repeats a revision.
     const revision = Math.max((base ?? 0) + 1, node.now());
-    const record = { revision, shardCount: next.shardCount, consumerGroups: [...next.consumerGroups] };
-    node.records = withEntry(node.records, streamPrefix, next.consumerGroups.length === 0 ? null : record);
+    const formerLives = new Map(next.formerLives);
+    const record = {
+      revision,
+      shardCount: next.shardCount,
+      consumerGroups: [...next.consumerGroups],
+      formerLives,
+    };
+    const isEmpty = next.consumerGroups.length === 0 && formerLives.size === 0;
+    node.records = withEntry(node.records, streamPrefix, isEmpty ? null : record);
     return true;
   }
 }
