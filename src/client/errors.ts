@@ -120,6 +120,15 @@ export class UnsupportedRedisError extends StreamClientError {
   }
 }
 
+/** No connection to Redis, or Redis refuses to talk to this user. */
+export class RedisUnavailableError extends StreamClientError {
+  readonly code = 'REDIS_UNAVAILABLE';
+  readonly retryable = true;
+  constructor(options: { readonly cause: unknown }) {
+    super(`Redis cannot be reached: ${reasonOf(options.cause)}`, options);
+  }
+}
+
 function reasonOf(cause: unknown): string {
   const named = typeof cause === 'object' && cause !== null && 'message' in cause;
   return String(named ? cause.message : cause);

@@ -64,15 +64,30 @@ export class BackpressureError extends StreamClientError {
   }
 }
 
-/** The stream that a fresh route names does not exist. A publisher never creates it: nobody would read it. */
+/**
+ * The stream that the route names does not exist, nothing was written. A publisher never creates a stream: nobody would read
+ * it. Retryable if the route could not be refreshed: it may be an old one.
+ */
 export class StreamMissingError extends StreamClientError {
   readonly code = 'STREAM_MISSING';
-  readonly retryable = false;
+  readonly retryable: boolean;
   constructor(
     readonly streamKey: string,
     options?: { readonly cause?: unknown },
   ) {
-    super(`stream ${streamKey} does not exist in Redis, and the coordinator's routing names it`, options);
+    const isStale = options?.cause !== undefined;
+    const route = isStale ? 'a route that could not be refreshed names it' : 'the current route names it';
+    super(`stream ${streamKey} does not exist in Redis, and ${route}`, options);
+    this.retryable = isStale;
+  }
+}
+
+/** The stream has no shards at present: it was scaled to none. Nothing was written. */
+export class NoShardsError extends StreamClientError {
+  readonly code = 'NO_SHARDS';
+  readonly retryable = true;
+  constructor(streamPrefix: string) {
+    super(`stream ${streamPrefix} has no shards at present: nothing was written`);
   }
 }
 

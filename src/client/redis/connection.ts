@@ -14,8 +14,11 @@ export type ConnectionRole = 'COMMANDS' | 'BLOCKING';
 
 export interface ConnectionOptions {
   readonly role: ConnectionRole;
-  /** Milliseconds until a command without an answer rejects. On a blocking connection it has to exceed every block time. */
-  readonly commandTimeoutMs: number;
+  /**
+   * Milliseconds until a command without an answer rejects. On a blocking connection it has to exceed every block time. Null:
+   * the user of the connection cuts it off when it stalls.
+   */
+  readonly commandTimeoutMs: number | null;
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -36,7 +39,7 @@ function settingsOf({ commandTimeoutMs }: ConnectionOptions): RedisOptions {
     enableAutoPipelining: false,
     enableReadyCheck: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: commandTimeoutMs,
+    ...(commandTimeoutMs === null ? {} : { commandTimeout: commandTimeoutMs }),
     keepAlive: KEEP_ALIVE_MS,
     retryStrategy: (attempt) => Math.min(RECONNECT_FIRST_MS * 2 ** Math.min(attempt, 10), RECONNECT_MAX_MS),
   };

@@ -45,6 +45,13 @@ export async function probeForConsumer(client: Redis, keys: ProbedKeys): Promise
   if (missing.length > 0) throw new UnsupportedRedisError(missing);
 }
 
+/** The same for a publisher, which only appends. An id that no stream takes, and no stream is made: nothing is written. */
+export async function probeForPublisher(client: Redis, streamKey: string): Promise<void> {
+  const probe: Probe = ['XADD', streamKey, 'NOMKSTREAM', '0-0', 'probe', ''];
+  const missing = [...(await serverFaults(client)), ...(await forbiddenCommands(client, [probe]))];
+  if (missing.length > 0) throw new UnsupportedRedisError(missing);
+}
+
 async function serverFaults(client: Redis): Promise<string[]> {
   let info: string;
   try {

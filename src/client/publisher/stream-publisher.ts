@@ -1,0 +1,254 @@
+import { streamKey } from '../../domain/routing/shard-keys';
+import { DEFAULT_TIMING } from '../../protocol';
+import { type Clock, systemClock } from '../consumer/clock';
+import { CoordinatorClient } from '../coordinator-client';
+import { ClientClosedError, CoordinatorRequestError, GroupNotFoundError } from '../errors';
+import { RedisStreamAppender } from '../redis/redis-stream-appender';
+import { Deadlines } from './deadlines';
+import { Deliverer } from './deliverer';
+import { Delivery, type PublishedEntry } from './delivery';
+import { type EntryContent, entryFields } from './entry-fields';
+import { PublishWindow } from './publish-window';
+import { PublisherStats, reportTo } from './publisher-metrics';
+import {
+  type CheckedOptions,
+  checkOptions,
+  type PublisherPorts,
+  type StreamPublisherOptions,
+} from './publisher-options';
+import { RoutingCache } from './routing-cache';
+import { RoutingRefresher, type RoutingSource } from './routing-refresher';
+import type { StreamAppender } from './stream-appender';
+
+export interface PublishOptions {
+  /** Aborted before the entry is sent: rejects with the signal's reason. After: with PublishUncertainError. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds, instead of `publishTimeoutMs`. */
+  readonly timeoutMs?: number;
+}
+
+export interface BatchItem {
+  readonly key: string;
+  readonly content: EntryContent;
+}
+
+export type BatchOutcome =
+  | { readonly ok: true; readonly entry: PublishedEntry }
+  | { readonly ok: false; readonly error: unknown };
+
+/** A publish after a failed start is not the one that tries again before this. */
+const START_PAUSE_MS = 100;
+
+/**
+ * Publishes entries of one stream, each to the shard of its key. States: new; started (by `start`, or by the first publish);
+ * closed. A publish needs a routing whose lease holds and a connection to Redis, waits for them up to its deadline, and always
+ * settles. Publishes of one key that are under way together are written in order as long as none has to be sent again: who
+ * needs more awaits each.
+ */
+export class StreamPublisher {
+  private readonly options: CheckedOptions;
+  private readonly clock: Clock;
+  private readonly cache: RoutingCache;
+  private readonly refresher: RoutingRefresher;
+  private readonly appender: StreamAppender;
+  private readonly window: PublishWindow;
+  private readonly deadlines: Deadlines;
+  private readonly deliverer: Deliverer;
+  private readonly stats: PublisherStats;
+  private readonly stopReporting: () => void;
+  private readonly coordinator: CoordinatorClient | null;
+  private starting: Promise<void> | null = null;
+  private isStarted = false;
+  private closing: Promise<void> | null = null;
+  private startFailure: { readonly error: unknown; readonly untilMs: number } | null = null;
+
+  /** Opens nothing. Throws InvalidOptionsError. */
+  constructor(options: StreamPublisherOptions, ports: PublisherPorts = {}) {
+    this.options = checkOptions(options);
+    const { streamPrefix, maxInFlight, publishTimeoutMs, stallTimeoutMs, routingWaitMs } = this.options;
+    const { registry, redis, coordinatorUrl, onError = () => undefined } = options;
+    const { clock = systemClock, random = Math.random } = ports;
+    this.clock = clock;
+    this.coordinator = ports.routing === undefined ? new CoordinatorClient({ coordinatorUrl }) : null;
+    this.cache = new RoutingCache({
+      leaseMs: DEFAULT_TIMING.routingLeaseMs,
+      refreshMs: DEFAULT_TIMING.routingRefreshMs,
+    });
+    this.window = new PublishWindow(maxInFlight);
+    this.deadlines = new Deadlines(clock, publishTimeoutMs);
+    this.stats = new PublisherStats(
+      streamPrefix,
+      () => this.cache.ageMs(clock.nowMs()),
+      () => this.window.inFlight,
+    );
+    this.refresher = new RoutingRefresher({
+      cache: this.cache,
+      source: ports.routing ?? this.askCoordinator,
+      clock,
+      random,
+      waitMs: routingWaitMs,
+      onOutcome: (failure) => {
+        if (failure === null) return;
+        this.stats.refreshFailures += 1;
+        onError(failure);
+      },
+    });
+    this.appender =
+      ports.appender ??
+      new RedisStreamAppender({ redis, clock, stallMs: stallTimeoutMs, onTrouble: onError });
+    const { cache, refresher, appender } = this;
+    this.deliverer = new Deliverer({ ...this.options, clock, cache, refresher, appender });
+    this.stopReporting = registry === undefined ? () => undefined : reportTo(registry, this.stats);
+  }
+
+  /**
+   * Gets the routing and connects. Rejects when either fails (GroupNotFoundError, CoordinatorUnreachableError,
+   * UnsupportedRedisError, RedisUnavailableError, ...); it may then be called again. Harmless when started.
+   */
+  async start(): Promise<void> {
+    this.assertOpen();
+    this.starting ??= this.open();
+    return this.starting;
+  }
+
+  /** A metadataVersion that a consumer of this process was told: when it is higher, the routing is refreshed soon. */
+  noteVersion(metadataVersion: number): void {
+    if (this.cache.note(metadataVersion) && this.isStarted) this.refresher.hurry();
+  }
+
+  /**
+   * Appends an entry to the shard of `key`. Rejects with one of the errors in publish-errors.ts, each of which says whether
+   * something may have been written and whether trying again can help.
+   */
+  async publish(key: string, content: EntryContent, options: PublishOptions = {}): Promise<PublishedEntry> {
+    try {
+      this.assertOpen();
+      options.signal?.throwIfAborted();
+      const fields = entryFields(content);
+      this.window.enter();
+      const timeoutMs = options.timeoutMs ?? this.options.publishTimeoutMs;
+      const entry = await this.track(new Delivery(key, fields, timeoutMs), options.signal);
+      this.stats.countPublished();
+      return entry;
+    } catch (error) {
+      this.stats.countFailure(error);
+      throw error;
+    }
+  }
+
+  /**
+   * Publishes all items, as many at once as `maxInFlight` has places. Resolves with the outcome of each, in their order; it
+   * never rejects. `timeoutMs` counts for each entry from when it has a place.
+   */
+  async publishBatch(items: readonly BatchItem[], options: PublishOptions = {}): Promise<BatchOutcome[]> {
+    const outcomes: Promise<BatchOutcome>[] = [];
+    for (const { key, content } of items) {
+      const refusal = await this.window.whenFree();
+      outcomes.push(
+        refusal === null
+          ? outcomeOf(this.publish(key, content, options))
+          : Promise.resolve({ ok: false, error: refusal }),
+      );
+    }
+    return Promise.all(outcomes);
+  }
+
+  /** Takes no more publishes, lets those under way end (at most for the publish and the stall timeout), and closes. */
+  async close(): Promise<void> {
+    this.closing ??= this.endAll();
+    return this.closing;
+  }
+
+  private async endAll(): Promise<void> {
+    const { publishTimeoutMs, stallTimeoutMs } = this.options;
+    const deadline = { cancel: (): void => undefined };
+    const timeUp = new Promise<void>((resolve) => {
+      deadline.cancel = this.clock.after(publishTimeoutMs + stallTimeoutMs, resolve);
+    });
+    await Promise.race([this.window.whenEmpty(), timeUp]);
+    deadline.cancel();
+    this.refresher.stop();
+    this.appender.close();
+    this.deadlines.close(this.closedError());
+    this.stopReporting();
+    await this.coordinator?.close();
+  }
+
+  private readonly askCoordinator: RoutingSource = async (query, callOptions) => {
+    const { streamPrefix, consumerGroup } = this.options;
+    const client = this.coordinator;
+    if (client === null) throw this.closedError();
+    return client.producerRouting(streamPrefix, consumerGroup, query, callOptions);
+  };
+
+  private assertOpen(): void {
+    if (this.closing !== null) throw this.closedError();
+  }
+
+  private closedError(): ClientClosedError {
+    return new ClientClosedError(`StreamPublisher of ${this.options.streamPrefix}`);
+  }
+
+  private async open(): Promise<void> {
+    const { streamPrefix, consumerGroup } = this.options;
+    try {
+      await this.refresher.start();
+      await this.appender.open(streamKey(streamPrefix, 0));
+      if (this.closing !== null) {
+        this.appender.close();
+        throw this.closedError();
+      }
+      this.isStarted = true;
+      this.startFailure = null;
+    } catch (cause) {
+      this.refresher.stop();
+      this.starting = null;
+      const isUnknown = cause instanceof CoordinatorRequestError && cause.errorCode === 'GROUP_NOT_FOUND';
+      const error = isUnknown ? new GroupNotFoundError(streamPrefix, consumerGroup, { cause }) : cause;
+      this.startFailure = { error, untilMs: this.clock.nowMs() + START_PAUSE_MS };
+      throw error;
+    }
+  }
+
+  /** Runs a delivery in its place, under its deadline and signal. */
+  private async track(delivery: Delivery, signal: AbortSignal | undefined): Promise<PublishedEntry> {
+    this.deadlines.add(delivery);
+    const onAbort = (): void => delivery.fail(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    // The place stays taken until nothing of the entry waits anywhere, which may be after its deadline.
+    const settled = (): void => this.window.leave();
+    this.startAndDeliver(delivery).then(settled, settled);
+    try {
+      return await delivery.result;
+    } finally {
+      this.deadlines.remove(delivery);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  private async startAndDeliver(delivery: Delivery): Promise<void> {
+    try {
+      if (!this.isStarted) await this.startForPublish();
+    } catch (error) {
+      delivery.fail(error);
+    }
+    return this.deliverer.deliver(delivery);
+  }
+
+  private async startForPublish(): Promise<void> {
+    const { startFailure } = this;
+    if (startFailure !== null && this.starting === null && this.clock.nowMs() < startFailure.untilMs) {
+      throw startFailure.error;
+    }
+    this.starting ??= this.open();
+    await this.starting;
+  }
+}
+
+async function outcomeOf(publish: Promise<PublishedEntry>): Promise<BatchOutcome> {
+  try {
+    return { ok: true, entry: await publish };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
