@@ -33,6 +33,7 @@ export class FakeClock implements Clock {
 
   /** Moves on, ringing each alarm at its time and letting what it started run before the next. */
   async advance(lengthMs: number): Promise<void> {
+    await settle();
     const untilMs = this.nowMs + lengthMs;
     for (;;) {
       const [next] = [...this.alarms]

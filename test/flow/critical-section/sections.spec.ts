@@ -1,32 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import type { GroupCommand } from '../../../src/domain/coordinator/decision';
-import { unchanged } from '../../../src/domain/coordinator/transition';
 import { onDeleteGroup } from '../../../src/domain/coordinator/on-admin';
 import type { MemberId } from '../../../src/domain/ids';
 import { StoreError } from '../../../src/store/metadata-store';
 import { settle } from './fake-clock';
 import { answerOf, heartbeat, SectionWorld } from './section-world';
-
-/** Moves the metadata version, so that each run is a write. */
-function bump(name = 'bump'): GroupCommand<number> {
-  return {
-    name,
-    decide: (state) => {
-      if (state.metadata === null) throw new Error('no group');
-      const metadataVersion = (state.metadata.metadataVersion + 1) as typeof state.metadata.metadataVersion;
-      const recentVersions = [...state.metadata.recentVersions, metadataVersion].slice(-64);
-      return {
-        ...unchanged(state, ({ metadata }) => metadata?.metadataVersion ?? 0),
-        metadata: { ...state.metadata, metadataVersion, recentVersions },
-      };
-    },
-  };
-}
-
-const look: GroupCommand<number | null> = {
-  name: 'look',
-  decide: (state) => unchanged(state, ({ metadata }) => metadata?.storeRevision ?? null),
-};
+import { breaking, bump, failing, look } from './tiny-commands';
 
 function lostConnection(): never {
   throw new StoreError('commit', 'CONNECTION', true, { cause: new Error('cut') });
@@ -69,12 +47,6 @@ describe('a section', () => {
   it('commits the others when one of a batch throws', async () => {
     const coordinator = new SectionWorld().coordinator();
     await coordinator.createGroup(4);
-    const failing: GroupCommand<never> = {
-      name: 'failing',
-      decide: () => {
-        throw new Error('refused');
-      },
-    };
     const outcomes = await Promise.allSettled(
       [bump(), failing, bump()].map((command) => coordinator.run(command)),
     );
@@ -84,13 +56,6 @@ describe('a section', () => {
   it('refuses what would break an invariant, and commits the others', async () => {
     const coordinator = new SectionWorld().coordinator();
     await coordinator.createGroup(4);
-    const breaking: GroupCommand<unknown> = {
-      name: 'breaking',
-      decide: (state) => ({
-        ...unchanged(state, () => 'never'),
-        metadata: state.metadata === null ? null : { ...state.metadata, shardCount: 99 },
-      }),
-    };
     const outcomes = await Promise.allSettled(
       [bump(), breaking, bump()].map((command) => coordinator.run(command)),
     );
