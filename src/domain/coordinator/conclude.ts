@@ -6,5 +6,6 @@ import type { Transition } from './transition';
 export function conclude(transition: Transition): void {
   const { draft, context } = transition;
   if (draft.hasMovedMembers) retarget(transition);
-  if (draft.isChanged || (context.mayGrant && hasUngrantedShard(draft.base))) settleAssignment(transition);
+  if (draft.hasMovedShards || (context.mayGrant && hasUngrantedShard(draft.base)))
+    settleAssignment(transition);
 }

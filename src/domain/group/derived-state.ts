@@ -15,18 +15,20 @@ export interface MemberShards {
 
 export type GroupStateName = 'EMPTY' | 'ASSIGNING' | 'RECONCILING' | 'STABLE';
 
-/** What is computed once per aggregate, because every heartbeat asks for it. */
+/**
+ * What is computed once per list of shards, because every heartbeat asks for it. A change of a member alone leaves the list
+ * the same object, and costs nothing here.
+ */
 interface Derived {
   readonly shardsByMember: ReadonlyMap<MemberId, MemberShards>;
   /** Earliest end of a drain or a block; null when there is none. */
   readonly nextShardDeadlineMs: EpochMillis | null;
   readonly hasUngrantedShard: boolean;
   readonly hasOpenDrain: boolean;
-  readonly hasLiveMember: boolean;
 }
 
 const NO_SHARDS: MemberShards = { assigned: [], pending: [], revoking: [] };
-const derivedOf = new WeakMap<GroupMetadata, Derived>();
+const derivedOf = new WeakMap<GroupMetadata['shards'], Derived>();
 
 export function memberShards(metadata: GroupMetadata, memberId: MemberId): MemberShards {
   return derive(metadata).shardsByMember.get(memberId) ?? NO_SHARDS;
@@ -42,23 +44,28 @@ export function hasUngrantedShard(metadata: GroupMetadata): boolean {
   return derive(metadata).hasUngrantedShard;
 }
 
+/** Whether a shard is being drained or blocked. */
+export function hasOpenDrain(metadata: GroupMetadata): boolean {
+  return derive(metadata).hasOpenDrain;
+}
+
 /** EMPTY no live member; ASSIGNING a target shard is free and not granted; RECONCILING a drain or a block is open; else STABLE. */
 export function groupState(metadata: GroupMetadata): GroupStateName {
+  if (![...metadata.members.values()].some(isLive)) return 'EMPTY';
   const derived = derive(metadata);
-  if (!derived.hasLiveMember) return 'EMPTY';
   if (derived.hasUngrantedShard) return 'ASSIGNING';
   return derived.hasOpenDrain ? 'RECONCILING' : 'STABLE';
 }
 
-function derive(metadata: GroupMetadata): Derived {
-  const known = derivedOf.get(metadata);
+function derive({ shards }: GroupMetadata): Derived {
+  const known = derivedOf.get(shards);
   if (known !== undefined) return known;
-  const derived = compute(metadata);
-  derivedOf.set(metadata, derived);
+  const derived = compute(shards);
+  derivedOf.set(shards, derived);
   return derived;
 }
 
-function compute(metadata: GroupMetadata): Derived {
+function compute(shards: GroupMetadata['shards']): Derived {
   const byMember = new Map<
     MemberId,
     { assigned: ShardIndex[]; pending: ShardIndex[]; revoking: ShardIndex[] }
@@ -73,7 +80,7 @@ function compute(metadata: GroupMetadata): Derived {
   let nextDeadlineMs = Number.POSITIVE_INFINITY;
   let hasUngrantedShard = false;
   let hasOpenDrain = false;
-  metadata.shards.forEach(({ target, occupancy }, position) => {
+  shards.forEach(({ target, occupancy }, position) => {
     const index = position as ShardIndex;
     const holder = occupancy.kind === 'HELD' ? occupancy.memberId : null;
     if (target !== null)
@@ -91,6 +98,5 @@ function compute(metadata: GroupMetadata): Derived {
     nextShardDeadlineMs: Number.isFinite(nextDeadlineMs) ? (nextDeadlineMs as EpochMillis) : null,
     hasUngrantedShard,
     hasOpenDrain,
-    hasLiveMember: [...metadata.members.values()].some(isLive),
   };
 }

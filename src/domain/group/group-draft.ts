@@ -32,12 +32,13 @@ export class GroupDraft {
     this.provisioning = base.provisioning;
   }
 
-  get isChanged(): boolean {
-    return this.changed;
-  }
-
   get hasMovedMembers(): boolean {
     return this.membersMoved;
+  }
+
+  /** Otherwise what is held stands to the target as it did in the base. */
+  get hasMovedShards(): boolean {
+    return this.shards !== null;
   }
 
   currentMembers(): ReadonlyMap<MemberId, Member> {

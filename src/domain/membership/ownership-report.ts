@@ -1,4 +1,5 @@
 import type { Transition } from '../coordinator/transition';
+import { hasOpenDrain } from '../group/derived-state';
 import type { Drain } from '../group/group-metadata';
 import { FREE } from '../group/group-metadata';
 import type { ShardIndex } from '../ids';
@@ -18,10 +19,12 @@ export function releaseReported(
   isCurrent: (drain: Drain) => boolean,
 ): void {
   if (request.revoking === null && request.owned === null) return;
+  const { draft } = transition;
+  if (!draft.hasMovedShards && !hasOpenDrain(draft.base)) return; // the usual heartbeat: nothing to let go of
   for (const index of heldBy(transition, member.memberId)) {
-    const occupancy = transition.draft.currentShards()[index]?.occupancy;
+    const occupancy = draft.currentShards()[index]?.occupancy;
     if (occupancy?.kind !== 'HELD' || occupancy.drain === null) continue;
-    if (isCurrent(occupancy.drain) && isLetGo(request, index)) transition.draft.occupy(index, FREE);
+    if (isCurrent(occupancy.drain) && isLetGo(request, index)) draft.occupy(index, FREE);
   }
 }
 
