@@ -1,4 +1,4 @@
-import { faultOf, type RedisFault } from './redis-fault';
+import { faultOf, messageOf, type RedisFault } from './redis-fault';
 import type { FaultLogger } from './redis-options';
 
 const LINE_INTERVAL_MS = 10_000;
@@ -37,5 +37,5 @@ function reasonOf(error: unknown): string {
   for (let depth = 0; depth < 5 && innermost instanceof Error && innermost.cause !== undefined; depth += 1) {
     innermost = innermost.cause;
   }
-  return (innermost instanceof Error ? innermost.message : String(innermost)).slice(0, REASON_LENGTH);
+  return messageOf(innermost).slice(0, REASON_LENGTH);
 }

@@ -1,7 +1,7 @@
 import { assertInvariant } from '../domain/assert';
 import type { LuaCatalog, LuaScript, LuaScriptName } from './lua-catalog';
 import type { RedisArgument, RedisCommands } from './redis-commands';
-import { isReply, RedisFaultError } from './redis-fault';
+import { isReply, messageOf, RedisFaultError } from './redis-fault';
 
 const NO_SCRIPT = /^NOSCRIPT/;
 
@@ -37,5 +37,5 @@ function assertArity(script: LuaScript, keys: readonly string[], args: readonly 
 }
 
 function isScriptMissing(error: unknown): boolean {
-  return error instanceof RedisFaultError && isReply(error.cause) && NO_SCRIPT.test(error.cause.message);
+  return error instanceof RedisFaultError && isReply(error.cause) && NO_SCRIPT.test(messageOf(error.cause));
 }

@@ -67,7 +67,7 @@ const RETRYABLE_REDIRECT = /CLUSTERDOWN|TRYAGAIN/;
 /** The one place that reads the errors of Redis and of its driver. */
 export function faultOf(error: unknown): { readonly fault: RedisFault; readonly retryable: boolean } {
   if (error instanceof RedisFaultError) return { fault: error.fault, retryable: error.retryable };
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const fault = isReply(error) ? faultOfReply(message) : faultOfDriver(error, message);
   const retryable = fault === 'CLUSTER_REDIRECT' ? RETRYABLE_REDIRECT.test(message) : !FATAL.has(fault);
   return { fault, retryable };
@@ -81,13 +81,23 @@ function faultOfReply(message: string): RedisFault {
 
 function faultOfDriver(error: unknown, message: string): RedisFault {
   if (TIMEOUT_WORDING.test(message)) return 'TIMEOUT';
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = isObject(error) ? error['code'] : undefined;
   const isConnection =
     (typeof code === 'string' && CONNECTION_ERRORS.has(code)) || CONNECTION_WORDING.test(message);
   return isConnection ? 'CONNECTION' : 'UNEXPECTED';
 }
 
 /** Whether Redis itself answered with this error (the driver's own are of other kinds). */
-export function isReply(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ReplyError';
+export function isReply(error: unknown): boolean {
+  return isObject(error) && error['name'] === 'ReplyError';
+}
+
+/** The text of whatever was thrown. By its shape: an error of another realm is no instance of our `Error`. */
+export function messageOf(error: unknown): string {
+  const message = isObject(error) ? error['message'] : undefined;
+  return typeof message === 'string' ? message : String(error);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

@@ -1,7 +1,7 @@
 import type { ConsumerGroup, StreamPrefix } from '../../domain/ids';
 import { streamKey } from '../../domain/routing/shard-keys';
 import type { RedisCommandLine, RedisCommands } from '../../redis/redis-commands';
-import { isReply, RedisFaultError } from '../../redis/redis-fault';
+import { isReply, messageOf, RedisFaultError } from '../../redis/redis-fault';
 import { ProvisioningError, type StreamProvisioner } from '../stream-provisioner';
 
 /** Commands sent before their answers are awaited: Redis serves others in between. */
@@ -70,5 +70,5 @@ function provisioningError(streamPrefix: StreamPrefix, failure: RedisFaultError)
 
 /** What Redis itself answered; empty when it did not. */
 function replyText(failure: RedisFaultError): string {
-  return isReply(failure.cause) ? failure.cause.message : '';
+  return isReply(failure.cause) ? messageOf(failure.cause) : '';
 }
