@@ -52,7 +52,7 @@ describe('the offset of the Redis clock', () => {
     for (let step = 1; step <= 100; step += 1) {
       const moved = narrowOffset(bounds, reading(step * 1_000, step * 1_000, 5_000 + step * 1_100));
       expect(moved.hasJumped).toBe(false);
-      bounds = moved.bounds as { lowMs: number; highMs: number };
+      bounds = moved.bounds;
     }
   });
 });
