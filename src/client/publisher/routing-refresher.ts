@@ -157,6 +157,7 @@ export class RoutingRefresher {
   /** A long poll follows the last one as soon as that is over; a coordinator that does not hold answers is not asked more often. */
   private untilNext(sentAtMs: number, waitMs: number): number {
     const { cache, clock, random } = this.settings;
+    if (waitMs === 0 && this.settings.waitMs > 0) return 0;
     const intervalMs = waitMs > 0 ? waitMs : cache.times.refreshMs * (1 - JITTER_SHARE * random());
     return Math.max(0, sentAtMs + intervalMs - clock.nowMs());
   }
