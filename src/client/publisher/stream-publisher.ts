@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { streamKey } from '../../domain/routing/shard-keys';
 import { DEFAULT_TIMING } from '../../protocol';
 import { type Clock, systemClock } from '../consumer/clock';
@@ -216,10 +217,19 @@ export class StreamPublisher {
     const onAbort = (): void => delivery.fail(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     // The place stays taken until nothing of the entry waits anywhere, which may be after its deadline.
-    const settled = (): void => this.window.leave();
-    this.startAndDeliver(delivery).then(settled, settled);
+    let isTaken = true;
+    const leave = (): void => {
+      if (isTaken) this.window.leave();
+      isTaken = false;
+    };
+    this.startAndDeliver(delivery).then(leave, leave);
     try {
-      return await delivery.result;
+      const entry = await delivery.result;
+      leave();
+      return entry;
+    } catch (error) {
+      await endOfTurn(); // by then it has left, unless it waits at Redis: who tries again now finds a place
+      throw error;
     } finally {
       this.deadlines.remove(delivery);
       signal?.removeEventListener('abort', onAbort);

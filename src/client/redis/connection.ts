@@ -25,6 +25,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_FIRST_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
 const KEEP_ALIVE_MS = 5_000;
+/** A frozen server never closes its side: until this is over its commands would stay open after a cut. */
+const DISCONNECT_TIMEOUT_MS = 50;
 
 /**
  * Nothing is queued while the connection is away and nothing is sent again after it was lost: a blocking read that is repeated
@@ -39,6 +41,7 @@ function settingsOf({ commandTimeoutMs }: ConnectionOptions): RedisOptions {
     enableAutoPipelining: false,
     enableReadyCheck: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     ...(commandTimeoutMs === null ? {} : { commandTimeout: commandTimeoutMs }),
     keepAlive: KEEP_ALIVE_MS,
     retryStrategy: (attempt) => Math.min(RECONNECT_FIRST_MS * 2 ** Math.min(attempt, 10), RECONNECT_MAX_MS),
