@@ -6,6 +6,7 @@ import { assertInvariant } from '../assert';
 import type { EpochMillis } from '../time';
 import type { GroupMetadata, Occupancy, Shard } from './group-metadata';
 import { RECENT_VERSIONS_LIMIT } from './group-metadata';
+import { MemberRoster } from './member-roster';
 
 /**
  * One change of a group in the making. Copies what it touches, so that the base stays as it is; counts which numbers have to
@@ -14,7 +15,7 @@ import { RECENT_VERSIONS_LIMIT } from './group-metadata';
 export class GroupDraft {
   /** The metadataVersion of this write, if it tells clients anything: drains and tenures are recorded at it. */
   readonly version: MetadataVersion;
-  private members: Map<MemberId, Member> | null = null;
+  private members: MemberRoster | Map<MemberId, Member> | null = null;
   private shards: Shard[] | null = null;
   private lastMemberEpoch: MemberEpoch;
   private provisioning: GroupMetadata['provisioning'];
@@ -55,7 +56,11 @@ export class GroupDraft {
 
   /** Records a member whose change concerns the coordinator only (first heartbeat, new name, capacity above 0). */
   putMember(member: Member): void {
-    this.writableMembers().set(member.memberId, member);
+    const current = this.currentMembers();
+    const isUpdate = current.has(member.memberId) && !(this.members instanceof Map);
+    if (isUpdate) this.members = MemberRoster.of(current).withUpdated(member);
+    else this.writableMembers().set(member.memberId, member);
+    this.changed = true;
   }
 
   /** Records a member whose change decides who may hold shards: the target is computed again. */
@@ -66,6 +71,7 @@ export class GroupDraft {
 
   forgetMember(memberId: MemberId): void {
     this.writableMembers().delete(memberId);
+    this.changed = true;
   }
 
   issueMemberEpoch(): MemberEpoch {
@@ -137,9 +143,9 @@ export class GroupDraft {
     this.changed = true;
   }
 
+  /** For newcomers and those who are forgotten: from here on this draft has a table of its own. */
   private writableMembers(): Map<MemberId, Member> {
-    this.members ??= new Map(this.base.members);
-    this.changed = true;
+    if (!(this.members instanceof Map)) this.members = new Map(this.currentMembers());
     return this.members;
   }
 }
