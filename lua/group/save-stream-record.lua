@@ -1,9 +1,10 @@
 -- Writes the record of a stream, if it is still the one that was read.
 --
--- KEYS[1]  hash    the stream's record: revision, shardCount, consumerGroups
+-- KEYS[1]  hash    the stream's record: revision, shardCount, consumerGroups, formerLives
 -- ARGV[1]  number  revision that was read, empty: the record must not exist
 -- ARGV[2]  count   shards
 -- ARGV[3]  JSON    list of consumer groups, empty: remove the record
+-- ARGV[4]  JSON    by deleted group: when its members have stopped at the latest, ms of the Redis clock
 --
 -- Returns 1 when written, 0 when another record is stored.
 --
@@ -24,5 +25,5 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local revision = math.max((tonumber(ARGV[1]) or 0) + 1, now)
 redis.call('HSET', KEYS[1], 'revision', string.format('%.0f', revision), 'shardCount', ARGV[2],
-  'consumerGroups', ARGV[3])
+  'consumerGroups', ARGV[3], 'formerLives', ARGV[4])
 return 1

@@ -17,7 +17,7 @@ export const LUA_SCRIPTS = {
   'lease/renew-leases': { keys: 1, args: { atLeast: 6 } },
   'loop/pass': { keys: 2, args: 5 },
   'loop/postpone': { keys: 1, args: 3 },
-  'group/save-stream-record': { keys: 1, args: 3 },
+  'group/save-stream-record': { keys: 1, args: 4 },
 } as const satisfies Readonly<Record<string, LuaArity>>;
 export type LuaScriptName = keyof typeof LUA_SCRIPTS;
 

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { ConsumerGroup, StreamPrefix } from '../../src/domain/ids';
+import type { ConsumerGroup } from '../../src/domain/ids';
 import { epochMillis } from '../../src/domain/time';
 import { freshKey, groupOf, leasesOf } from './group-fixtures';
 import { create, LEASE_TTL_MS, type ContractCheck, type StoreHarness } from './store-harness';
@@ -191,6 +191,27 @@ const STREAM_CHECKS: readonly ContractCheck[] = [
       expect(await registry.save(streamPrefix, base, { shardCount: 4, consumerGroups: ['a'] })).toBe(false);
       await registry.save(streamPrefix, null, { shardCount: 4, consumerGroups: ['a'] });
       expect((await registry.load(streamPrefix))?.revision).toBeGreaterThan(base);
+    },
+  },
+  {
+    promise: 'keeps the record of a stream as long as it remembers the former life of a group',
+    run: async ({ registry }) => {
+      const { streamPrefix } = freshKey();
+      const formerLives = new Map([['a', epochMillis(1_700_000_000_000)]]);
+      await registry.save(streamPrefix, null, { shardCount: 4, consumerGroups: ['a'] });
+      const first = await registry.load(streamPrefix);
+      expect(first?.formerLives).toEqual(new Map());
+      await registry.save(streamPrefix, first?.revision ?? 0, {
+        shardCount: 4,
+        consumerGroups: [],
+        formerLives,
+      });
+      const second = await registry.load(streamPrefix);
+      expect(second).toMatchObject({ consumerGroups: [], formerLives });
+      expect(
+        await registry.save(streamPrefix, second?.revision ?? 0, { shardCount: 4, consumerGroups: [] }),
+      ).toBe(true);
+      expect(await registry.load(streamPrefix)).toBeNull();
     },
   },
   {

@@ -2,6 +2,7 @@ import { parseGroupKeyText } from '../../domain/ids';
 import type { GroupKey } from '../../domain/ids';
 import type { EpochMillis } from '../../domain/time';
 import type { StoredGroup } from '../codec';
+import type { StreamRecord } from '../group-index';
 
 /** A group's hash: the same fields with the same texts as in Redis. */
 export interface MemoryGroup extends StoredGroup {
@@ -22,11 +23,7 @@ export interface MemoryLoop {
   readonly quietUntilMs: number | null;
 }
 
-export interface MemoryStreamRecord {
-  readonly revision: number;
-  readonly shardCount: number;
-  readonly consumerGroups: readonly string[];
-}
+export type MemoryStreamRecord = StreamRecord;
 
 /** What a node held at one moment. */
 export type MemorySnapshot = Pick<MemoryNode, 'groups' | 'locks' | 'index' | 'loop' | 'records' | 'streams'>;

@@ -12,11 +12,7 @@ export class MemoryStreamRegistry implements StreamRegistry {
     return this.node.records.get(streamPrefix) ?? null;
   }
 
-  async save(
-    streamPrefix: string,
-    base: number | null,
-    next: NextStreamRecord,
-  ): Promise<boolean> {
+  async save(streamPrefix: string, base: number | null, next: NextStreamRecord): Promise<boolean> {
     const { node } = this;
     if ((node.records.get(streamPrefix)?.revision ?? null) !== base) return false;
     // From the clock: a record that is removed and made again never repeats a revision.
