@@ -5,7 +5,7 @@ import type { EpochMillis } from '../domain/time';
 import { ConfirmedGroups } from './confirmed-groups';
 import type { SectionAssembly } from './section-assembly';
 import { MetadataCorruptError, MetadataSchemaUnsupportedError } from './section-errors';
-import { SECTION_ASSEMBLY } from './section.tokens';
+import { SECTION_ASSEMBLY } from './critical-section.module';
 
 /** A group as Redis holds it at this moment. */
 export interface ReadGroup {
@@ -26,7 +26,9 @@ export class GroupReader {
    * The group, or when it was found missing.
    * @throws MetadataCorruptError, MetadataSchemaUnsupportedError, StoreError
    */
-  async read(key: GroupKey): Promise<ReadGroup | { readonly metadata: null; readonly redisNowMs: EpochMillis }> {
+  async read(
+    key: GroupKey,
+  ): Promise<ReadGroup | { readonly metadata: null; readonly redisNowMs: EpochMillis }> {
     const text = groupKeyText(key);
     const outcome = await this.assembly.store.load(key, this.confirmed.get(text)?.metadata);
     switch (outcome.kind) {
