@@ -35,7 +35,7 @@ export class AccessLog implements OnModuleInit {
       requestId: request.id,
       method: request.method,
       route,
-      params: request.params,
+      params: shownParams(request.params),
       httpStatus: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime * 10) / 10,
     };
@@ -43,4 +43,12 @@ export class AccessLog implements OnModuleInit {
     if (isMutation) this.logger.log(line);
     else this.logger.debug(line);
   }
+}
+
+const SHOWN_CHARACTERS = 200;
+
+/** Names of the route; refused ones may be of any length. */
+function shownParams(params: unknown): Record<string, string> {
+  const entries = Object.entries((params ?? {}) as Record<string, unknown>);
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value).slice(0, SHOWN_CHARACTERS)]));
 }

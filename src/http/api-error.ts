@@ -7,11 +7,11 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    more: { readonly details?: readonly ErrorDetail[]; readonly cause?: unknown } = {},
+    more: { readonly details?: readonly ErrorDetail[]; readonly retryable?: boolean } = {},
   ) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    super(message);
     this.name = 'ApiError';
-    this.retryable = ERROR_CODES[code].retryable;
+    this.retryable = more.retryable ?? ERROR_CODES[code].retryable;
     this.details = more.details;
   }
 }

@@ -1,5 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { invalidRequest } from './api-error';
 import { errorAnswerOf } from './error-body';
 import { FaultLog } from './fault-log';
 
@@ -12,7 +13,9 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
-    const { httpStatus, body, retryAfterSeconds } = errorAnswerOf(error);
+    const { httpStatus, body, retryAfterSeconds } = errorAnswerOf(
+      request.is404 ? notFound(request, error) : error,
+    );
     if (httpStatus >= 500) this.log(error, body.errorCode, request);
     // The client went away, or the answer is on its way already.
     if (reply.sent) return;
@@ -32,4 +35,19 @@ export class ErrorFilter implements ExceptionFilter {
       ...(isUnexpected && error instanceof Error ? { stack: error.stack } : {}),
     });
   }
+}
+
+/** The names in the routes of the contract, by the segment before them. */
+const NAME_BEHIND: ReadonlyMap<string, string> = new Map([
+  ['streams', 'streamPrefix'],
+  ['groups', 'consumerGroup'],
+  ['members', 'memberId'],
+]);
+
+/** An empty name leads to no route; it is a wrong name all the same. */
+function notFound(request: FastifyRequest, error: unknown): unknown {
+  const segments = (request.url.split('?')[0] ?? '').split('/').slice(1);
+  const empty = segments.findIndex((segment, i) => segment === '' && NAME_BEHIND.has(segments[i - 1] ?? ''));
+  const field = NAME_BEHIND.get(segments[empty - 1] ?? '');
+  return field === undefined ? error : invalidRequest([{ field, rule: 'must not be empty' }]);
 }

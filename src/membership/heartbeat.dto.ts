@@ -2,6 +2,7 @@ import { INSTANCE_ID_MAX_LENGTH, MEMBER_ID_PATTERN } from '../domain/ids';
 import { LEAVE_EPOCH, REVOKE_STATES } from '../protocol';
 import type { HeartbeatBody, RevokeState } from '../protocol';
 import { CompiledRules } from '../http/validation/dto-pipe';
+import { RuntimeConsumerCapacityDto, ShardIdDto, ShardProgressDto } from '../http/member-report.dto';
 import {
   Instant,
   Integer,
@@ -15,22 +16,6 @@ import {
 /** Twice the most shards there may be: harmless repeats are accepted, a flood is not. */
 const MAX_LISTED_SHARDS = 32_768;
 const MAX_NAME_LENGTH = 200;
-/** `<streamPrefix>:<index>` at its longest, and room for layouts to come. */
-const MAX_STREAM_KEY_LENGTH = 256;
-const MAX_ENTRY_ID_LENGTH = 64;
-
-export class ShardIdDto {
-  @Integer({ description: 'Index of a shard, from 0, below COORD_MAX_SHARD_COUNT.', example: 3 })
-  readonly shardIndex!: number;
-}
-
-export class RuntimeConsumerCapacityDto {
-  @Integer({ description: 'Handlers that may run at once. 0: this member gets no shards.', example: 4 })
-  readonly runtimeMaxConcurrency!: number;
-
-  @Integer({ description: 'Handlers that could start now.', example: 2 })
-  readonly availableConcurrency!: number;
-}
 
 export class RevokingShardDto {
   @NestedObject({ description: 'The shard that is given up.', of: () => ShardIdDto })
@@ -48,36 +33,6 @@ export class RevokingShardDto {
 
   @Instant({ description: 'When the last entry was acked; for display.', optional: true })
   readonly ackedAt?: number | string | null;
-}
-
-export class ShardProgressDto {
-  @NestedObject({ description: 'The shard that is read.', of: () => ShardIdDto })
-  readonly shard!: ShardIdDto;
-
-  @Text({ description: 'Key of its stream.', example: 'orders:3', max: MAX_STREAM_KEY_LENGTH })
-  readonly streamKey!: string;
-
-  @Text({
-    description: 'Entry that was delivered last.',
-    example: '1700000000000-0',
-    max: MAX_ENTRY_ID_LENGTH,
-    optional: true,
-  })
-  readonly lastDeliveredId?: string | null;
-
-  @Text({
-    description: 'Entry that was acked last.',
-    example: '1700000000000-0',
-    max: MAX_ENTRY_ID_LENGTH,
-    optional: true,
-  })
-  readonly lastAckedId?: string | null;
-
-  @Integer({ description: 'Entries delivered to this member and not acked.', example: 0 })
-  readonly pendingCount!: number;
-
-  @Instant({ description: 'When this progress was taken; for display.', optional: true })
-  readonly updatedAt?: number | string | null;
 }
 
 /** A heartbeat. Unknown fields are ignored; a client that sends only the fields without `optional` works. */

@@ -1,0 +1,133 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordinator-options';
+import { GroupReader } from '../critical-section/group-reader';
+import type { GroupKey } from '../domain/ids';
+import type { EpochMillis } from '../domain/time';
+import { ApiError } from '../http/api-error';
+import type { StreamRecord, StreamRegistry } from '../store/group-index';
+import { STREAM_REGISTRY } from '../store/store.tokens';
+
+/** Attempts to write a record that others write, too. */
+const MAX_ATTEMPTS = 10;
+
+export interface Registration {
+  readonly shardCount: number;
+  /** When members of a former life of the group have stopped at the latest; null: there was none. */
+  readonly grantsFromMs: EpochMillis | null;
+}
+
+/**
+ * Which groups a stream has, in the stream's own record. A group is registered before it is created, and deregistered after it
+ * is deleted: a crash in between leaves a registration without a group, never a group without one. The record also keeps when
+ * the members of a deleted group have stopped at the latest (docs/adr/0005).
+ */
+@Injectable()
+export class StreamRegistration {
+  constructor(
+    @Inject(STREAM_REGISTRY) private readonly registry: StreamRegistry,
+    @Inject(COORDINATOR_OPTIONS) private readonly options: CoordinatorOptions,
+    private readonly reader: GroupReader,
+  ) {}
+
+  /** Groups of the stream other than this one. */
+  async otherGroups({ streamPrefix, consumerGroup }: GroupKey): Promise<readonly string[]> {
+    const record = await this.registry.load(streamPrefix);
+    return (record?.consumerGroups ?? []).filter((name) => name !== consumerGroup);
+  }
+
+  async isRegistered({ streamPrefix, consumerGroup }: GroupKey): Promise<StreamRecord | null> {
+    const record = await this.registry.load(streamPrefix);
+    return record?.consumerGroups.includes(consumerGroup) === true ? record : null;
+  }
+
+  /** Enters the group, with the shard count of the stream if it has one. @throws ApiError STATE_CONFLICT */
+  async register(key: GroupKey, wantedShardCount: number | null): Promise<Registration> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const [record, group] = await Promise.all([
+        this.registry.load(key.streamPrefix),
+        this.reader.read(key),
+      ]);
+      const isRegistered = record?.consumerGroups.includes(key.consumerGroup) === true;
+      if (group.metadata !== null && isRegistered) {
+        return { shardCount: group.metadata.shardCount, grantsFromMs: null };
+      }
+      const ofStream = record !== null && record.consumerGroups.length > 0 ? record.shardCount : null;
+      const wanted = wantedShardCount ?? this.options.defaultShardCount;
+      const shardCount = group.metadata?.shardCount ?? ofStream ?? wanted;
+      const grantsFromMs = this.endOfFormerLife(record, key, isRegistered, group.redisNowMs);
+      const next = withGroup(record, key, shardCount, group.redisNowMs);
+      if (await this.registry.save(key.streamPrefix, record?.revision ?? null, next)) {
+        return { shardCount, grantsFromMs };
+      }
+    }
+    throw new ApiError(
+      'STATE_CONFLICT',
+      `the record of stream ${key.streamPrefix} is written by others all the time`,
+    );
+  }
+
+  /** Removes a deleted group, unless it was created anew meanwhile. `leasesEndMs` null: nobody knows, a whole lease. */
+  async deregister(key: GroupKey, leasesEndMs: EpochMillis | null): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const record = await this.isRegistered(key);
+      if (record === null) return;
+      const { metadata, redisNowMs } = await this.reader.read(key);
+      if (metadata !== null) return;
+      const endMs = leasesEndMs ?? this.leaseFrom(redisNowMs);
+      const next = withoutGroup(record, key, endMs, redisNowMs);
+      if (await this.registry.save(key.streamPrefix, record.revision, next)) return;
+    }
+    throw new ApiError(
+      'STATE_CONFLICT',
+      `the record of stream ${key.streamPrefix} is written by others all the time`,
+    );
+  }
+
+  /** Registered without metadata: its end, or its beginning, was cut short. Nobody knows the leases. */
+  private endOfFormerLife(
+    record: StreamRecord | null,
+    key: GroupKey,
+    isRegistered: boolean,
+    redisNowMs: EpochMillis,
+  ): EpochMillis | null {
+    const recordedMs = record?.formerLives.get(key.consumerGroup) ?? null;
+    return isRegistered ? this.leaseFrom(redisNowMs) : recordedMs;
+  }
+
+  private leaseFrom(redisNowMs: EpochMillis): EpochMillis {
+    return (redisNowMs + this.options.timing.memberLeaseTtlMs) as EpochMillis;
+  }
+}
+
+type NextRecord = Omit<StreamRecord, 'revision'>;
+
+function withGroup(
+  record: StreamRecord | null,
+  key: GroupKey,
+  shardCount: number,
+  nowMs: EpochMillis,
+): NextRecord {
+  const others = (record?.consumerGroups ?? []).filter((name) => name !== key.consumerGroup);
+  const formerLives = record === null ? new Map<string, EpochMillis>() : stillRunning(record, nowMs);
+  return { shardCount, consumerGroups: [...others, key.consumerGroup].sort(), formerLives };
+}
+
+function withoutGroup(
+  record: StreamRecord,
+  key: GroupKey,
+  endMs: EpochMillis,
+  nowMs: EpochMillis,
+): NextRecord {
+  const formerLives = new Map(stillRunning(record, nowMs));
+  if (endMs > nowMs) formerLives.set(key.consumerGroup, endMs);
+  return {
+    shardCount: record.shardCount,
+    consumerGroups: record.consumerGroups.filter((name) => name !== key.consumerGroup),
+    formerLives,
+  };
+}
+
+/** What is over needs no memory any more. */
+function stillRunning(record: StreamRecord, nowMs: EpochMillis): ReadonlyMap<string, EpochMillis> {
+  return new Map([...record.formerLives].filter(([, endMs]) => endMs > nowMs));
+}
