@@ -2,6 +2,7 @@ import type { ShardIndex } from '../../domain/ids';
 import type { MonotonicMillis } from '../../domain/time';
 import { CURRENT_PROTOCOL_VERSION, JOIN_EPOCH, LEAVE_EPOCH } from '../../protocol';
 import type { HeartbeatBody, ShardProgress } from '../../protocol';
+import type { SessionCommand } from './session-commands';
 import type { ShardBook } from './shard-book';
 import type { TenureIdentity } from './tenure-identity';
 
@@ -100,15 +101,14 @@ export class RequestSlot {
     return sent;
   }
 
-  /** True when there was one. */
-  abandon(): boolean {
-    const wasFilled = this.content !== null;
+  abandon(): SessionCommand[] {
+    if (this.content === null) return [];
     this.content = null;
-    return wasFilled;
+    return [{ kind: 'ABANDON_REQUEST' }];
   }
 
   /** Abandons a request only if the coordinator may be holding its answer. */
-  abandonWaiting(): boolean {
-    return this.content !== null && this.content.waitMs > 0 && this.abandon();
+  abandonWaiting(): SessionCommand[] {
+    return this.content !== null && this.content.waitMs > 0 ? this.abandon() : [];
   }
 }

@@ -147,8 +147,11 @@ export class MemberSession {
     if (failure.httpStatus === 400 && failure.errorCode === 'INVALID_REQUEST') {
       return this.refused('INVALID_REQUEST', failure.message);
     }
-    const commands = this.tryAgain(sent, nowMs);
-    return failure.errorCode === 'GROUP_NOT_FOUND' ? [{ kind: 'GROUP_MISSING' }, ...commands] : commands;
+    const isMissing = failure.errorCode === 'GROUP_NOT_FOUND';
+    if (isMissing && this.phase === 'LEAVING' && !this.book.hasRunning())
+      return this.endTenure('LEFT', nowMs);
+    this.tryAgain(sent, nowMs);
+    return isMissing ? [{ kind: 'GROUP_MISSING' }] : [];
   }
 
   /** Nothing of this process runs on the shard any more, and no start of it is waiting. */
@@ -156,7 +159,7 @@ export class MemberSession {
     this.winding.delete(shard);
     if (!this.book.stopped(shard)) return [];
     this.hasUnreportedRevoke = true;
-    const commands = this.abandonWaiting();
+    const commands = this.slot.abandonWaiting();
     // A leave is worth more with all its drains done, and has its own grace for them.
     const mayBeLast = this.phase !== 'LEAVING' || this.isLeaveRecorded || !this.book.hasRunning();
     if (mayBeLast) this.dueMs = Math.min(this.dueMs, nowMs) as MonotonicMillis;
@@ -175,7 +178,7 @@ export class MemberSession {
       this.dueMs = nowMs;
     } else if (this.phase === 'MEMBER') {
       this.phase = 'LEAVING';
-      commands.push(...this.book.drainAll(this.drainDeadline(nowMs)), ...this.abandonWaiting());
+      commands.push(...this.book.drainAll(this.drainDeadline(nowMs)), ...this.slot.abandonWaiting());
       this.dueMs = (this.book.hasRunning() ? nowMs + LEAVE_GRACE_MS : nowMs) as MonotonicMillis;
     }
     return commands;
@@ -251,10 +254,6 @@ export class MemberSession {
     return [];
   }
 
-  private abandonWaiting(): SessionCommand[] {
-    return this.slot.abandonWaiting() ? [{ kind: 'ABANDON_REQUEST' }] : [];
-  }
-
   private endTenure(reason: TenureEnd, nowMs: MonotonicMillis): SessionCommand[] {
     const commands: SessionCommand[] = [];
     const { memberEpoch } = this.identity;
@@ -262,7 +261,7 @@ export class MemberSession {
       commands.push({ kind: 'STOP_ALL', reason, memberEpoch });
       this.formerLease = this.lease;
     }
-    if (this.slot.abandon()) commands.push({ kind: 'ABANDON_REQUEST' });
+    commands.push(...this.slot.abandon());
     for (const shard of this.book.running()) this.winding.add(shard);
     this.book.clear();
     this.lease = Lease.none();

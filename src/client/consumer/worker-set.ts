@@ -1,0 +1,136 @@
+import type { ShardIndex } from '../../domain/ids';
+import type { ShardProgress } from '../../protocol';
+import { redisFaultOf } from '../redis/redis-faults';
+import { AttemptRunner } from './attempt-runner';
+import { Executor } from './executor';
+import type { ShardActivity } from './heartbeat-request';
+import { ShardWorker } from './shard-worker';
+import type { WorkerEnvironment } from './worker-environment';
+
+export interface WorkerSetOptions {
+  /** The environment of a tenure, but for its consumer name. */
+  readonly environment: Omit<WorkerEnvironment, 'consumer'>;
+  readonly leaseTtlMs: () => number;
+  readonly onLeaseDoubt: () => void;
+  readonly onReadInterest: () => void;
+  readonly onReadUnwanted: () => void;
+  /** Nothing of this process runs on the shard, and no start of it waits. */
+  readonly onShardStopped: (shard: ShardIndex) => void;
+  /** A loop of ours failed: a defect. */
+  readonly onDefect: (error: unknown) => void;
+}
+
+/**
+ * The shard workers of one member, over its tenures. At most one worker per shard: one that is started while another still ends
+ * waits for it, so that the order within the shard holds whatever a handler does with its abort signal. A worker enters by
+ * `start` and leaves when it has stopped.
+ */
+export class WorkerSet implements ShardActivity {
+  private readonly workers = new Map<ShardIndex, ShardWorker>();
+  private readonly waitingStarts = new Map<ShardIndex, number>();
+  private environment: WorkerEnvironment | null = null;
+  private executor: Executor | null = null;
+  private cancelStrangerCheck: () => void = () => undefined;
+
+  constructor(private readonly options: WorkerSetOptions) {}
+
+  get consumer(): string {
+    return this.environment?.consumer ?? '';
+  }
+
+  get isEmpty(): boolean {
+    return this.workers.size === 0;
+  }
+
+  all(): Iterable<ShardWorker> {
+    return this.workers.values();
+  }
+
+  inFlight(shard: ShardIndex): number {
+    return this.workers.get(shard)?.inFlight ?? 0;
+  }
+
+  availableConcurrency(): number {
+    return this.executor?.isBusy === true ? 0 : 1;
+  }
+
+  progress(): readonly ShardProgress[] {
+    return [...this.workers.values()].filter((worker) => worker.isActive).map((worker) => worker.progress());
+  }
+
+  beginTenure(memberEpoch: number): void {
+    const { environment, onLeaseDoubt, onDefect } = this.options;
+    this.environment = { ...environment, consumer: `${environment.memberId}:${memberEpoch}` };
+    const { clock, mayWork } = environment;
+    const executor = new Executor({
+      ...{ clock, mayWork, onLeaseDoubt },
+      runner: new AttemptRunner(this.environment),
+    });
+    this.executor = executor;
+    executor.run().catch(onDefect);
+    this.scheduleStrangerCheck();
+  }
+
+  start(shard: ShardIndex, token: number): void {
+    const worker = this.workers.get(shard);
+    if (worker === undefined) this.create(shard, token);
+    else if (worker.isActive) worker.regranted(token);
+    else this.waitingStarts.set(shard, token);
+  }
+
+  drain(shard: ShardIndex): void {
+    this.waitingStarts.delete(shard);
+    this.workers.get(shard)?.drain();
+  }
+
+  abortDrain(shard: ShardIndex): void {
+    this.workers.get(shard)?.abortDrain();
+  }
+
+  stopAll(): void {
+    this.cancelStrangerCheck();
+    this.waitingStarts.clear();
+    this.executor?.close();
+    this.executor = null;
+    this.environment = null;
+    for (const worker of [...this.workers.values()]) worker.stop();
+  }
+
+  private create(shard: ShardIndex, token: number): void {
+    const { environment, executor } = this;
+    if (environment === null || executor === null) return;
+    const { onReadInterest, onReadUnwanted } = this.options;
+    const worker: ShardWorker = new ShardWorker(shard, token, environment, {
+      ...{ onReadInterest, onReadUnwanted },
+      onReady: () => executor.enqueue(worker),
+      onStopped: () => this.stopped(shard),
+    });
+    this.workers.set(shard, worker);
+    worker.start();
+  }
+
+  private stopped(shard: ShardIndex): void {
+    this.workers.delete(shard);
+    const token = this.waitingStarts.get(shard);
+    this.waitingStarts.delete(shard);
+    if (token === undefined) this.options.onShardStopped(shard);
+    else this.create(shard, token);
+  }
+
+  /** Once per lease: what a read of a former owner took late lies under its name, and nobody else would look there. */
+  private scheduleStrangerCheck(): void {
+    const { clock, faults } = this.options.environment;
+    this.cancelStrangerCheck = clock.after(this.options.leaseTtlMs(), () => {
+      this.checkForStrangers().catch((error: unknown) => {
+        faults.report(`STRANGERS ${redisFaultOf(error)}`, error);
+      });
+      this.scheduleStrangerCheck();
+    });
+  }
+
+  private async checkForStrangers(): Promise<void> {
+    for (const worker of [...this.workers.values()]) {
+      if (this.options.environment.mayWork()) await worker.checkForStrangers();
+    }
+  }
+}
