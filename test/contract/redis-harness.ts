@@ -46,7 +46,8 @@ export async function redisAccess(url: string, parts: Partial<RedisOptions> = {}
   const noticesClient = new Redis(url, options);
   const commands = new RedisCommands(client, faultLog);
   const subscriber = new NoticeSubscriber(noticesClient, faultLog);
-  await waitUntil('connected', READY_DEADLINE_MS, () => client.status === 'ready');
+  const areReady = (): boolean => [client, noticesClient].every(({ status }) => status === 'ready');
+  await waitUntil('connected', READY_DEADLINE_MS, areReady);
   return {
     client,
     noticesClient,

@@ -106,10 +106,11 @@ describe('the calls of the adapters', () => {
         expect(keys).toBe(LUA_SCRIPTS[operation as LuaScriptName].keys);
         return operation === 'lease/renew-leases' ? ['STALE'] : ['MISSING', '1'];
       },
-    } as unknown as RedisCommands;
-    const lua = new LuaRunner(commands, catalog);
+    };
+    const recorded = commands as unknown as RedisCommands;
+    const lua = new LuaRunner(recorded, catalog);
     const keys = new CoordinatorKeys('test');
-    const store = new RedisMetadataStore(lua, commands, keys);
+    const store = new RedisMetadataStore(lua, recorded, keys);
     const key = freshKey();
     const anna = memberId('anna');
     const group = groupOf(key, [anna], 1_000);
@@ -119,10 +120,10 @@ describe('the calls of the adapters', () => {
     await store.renewLeases(key, { base: group, leaseTtlMs: 1, reports: new Map([[anna, reportOf(1)]]) });
     const commit = commitOf(group, group, 't', { leaseChanges: leasesOf([anna], 1) });
     await expect(store.commitAndUnlock(key, commit)).rejects.toMatchObject({ fault: 'UNEXPECTED' });
-    await new RedisGroupIndex(lua, commands, keys).postpone(key, epochMillis(1), epochMillis(2));
+    await new RedisGroupIndex(lua, recorded, keys).postpone(key, epochMillis(1), epochMillis(2));
     const pass = { coordinatorId: 'a', outageAfterMs: 1, leaseTtlMs: 1, clockJumped: false, limit: 1 };
     await new RedisLoopStore(lua, keys).pass(pass);
-    await new RedisStreamRegistry(lua, commands, keys).save('orders', null, {
+    await new RedisStreamRegistry(lua, recorded, keys).save('orders', null, {
       shardCount: 1,
       consumerGroups: ['a'],
       formerLives: new Map(),
@@ -131,7 +132,7 @@ describe('the calls of the adapters', () => {
   });
 
   it('are refused as a defect when their number is wrong', async () => {
-    const lua = new LuaRunner({} as RedisCommands, readLuaCatalog());
+    const lua = new LuaRunner({} as unknown as RedisCommands, readLuaCatalog());
     await expect(lua.run('section/unlock', ['a', 'b'], ['t'])).rejects.toThrow(InvariantViolationError);
     await expect(lua.run('section/unlock', ['a'], [])).rejects.toThrow(InvariantViolationError);
     await expect(lua.run('lease/renew-leases', ['a'], [1, 2])).rejects.toThrow(InvariantViolationError);

@@ -216,7 +216,7 @@ export class RedisServer {
 
 /** Holds a pipe to this process: once that closes, the server is killed and its folder removed. */
 function startWatchdog(pid: number, folder: string): ChildProcess {
-  const script = 'cat >/dev/null; kill -9 "$0" 2>/dev/null; rm -rf "$1"';
+  const script = 'read -r _; kill -9 "$0" 2>/dev/null; rm -rf "$1"';
   const watchdog = spawn('/bin/sh', ['-c', script, String(pid), folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true, // not ended by a Ctrl-C in the terminal before it has done its work
