@@ -19,6 +19,7 @@ import { assembleSection, type SectionAssembly } from './section-assembly';
 import { sectionOptions } from './section-options';
 import { SectionTermination } from './section-termination';
 import { ShutdownGate } from './shutdown-gate';
+import { TerminationHook } from './termination-hook';
 
 /** Everything that one process' critical section shares. */
 export const SECTION_ASSEMBLY = Symbol('SECTION_ASSEMBLY');
@@ -77,6 +78,7 @@ const parts: readonly Provider[] = [
         { shutdownGraceMs }: CoordinatorOptions,
       ) => new SectionTermination(section, metrics, shutdownGraceMs * SECTIONS_SHARE_OF_GRACE),
     },
+    TerminationHook,
     { provide: APP_INTERCEPTOR, useClass: CriticalSectionInterceptor },
   ],
   exports: [
