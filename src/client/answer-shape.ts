@@ -147,6 +147,3 @@ export const checkAssignments = answerOf({
   revokeProgress: shardsPerMember,
   invariantViolations: listOf(text),
 });
-
-/** An operator's fence answers with what the coordinator wants to show. */
-export const checkAnyObject = answerOf({});

@@ -16,7 +16,6 @@ import type {
   ProducerRouting,
 } from '../protocol';
 import {
-  checkAnyObject,
   checkAssignments,
   checkCompatibility,
   checkCreatedStream,
@@ -111,16 +110,16 @@ export class CoordinatorClient {
     return (await this.http.call({ method: 'DELETE', path, body, ...options }, checkGroup)) as GroupView;
   }
 
-  /** Fences a member: it stops at the latest when its lease ends. */
+  /** Fences a member: its shards move once its recorded lease has ended. The group after it. */
   async fenceMember(
     streamPrefix: string,
     consumerGroup: string,
     memberId: string,
     body: FenceMemberBody,
     options?: CallOptions,
-  ): Promise<void> {
+  ): Promise<GroupView> {
     const path = memberPath(streamPrefix, consumerGroup, memberId);
-    await this.http.call({ method: 'DELETE', path, body, ...options }, checkAnyObject);
+    return (await this.http.call({ method: 'DELETE', path, body, ...options }, checkGroup)) as GroupView;
   }
 
   /** Join, stay, leave. An answer to another request counts as malformed. */

@@ -1,4 +1,3 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
 import { StreamClientError } from '../errors';
 
 const PUBLISHED = 'published';
@@ -29,67 +28,111 @@ export class PublisherStats {
   }
 }
 
-/** The publishers that report to a registry: several may share one. */
-const reporting = new WeakMap<Registry, Set<PublisherStats>>();
-
-/** Reports `stats` to the registry until the returned function is called. */
-export function reportTo(registry: Registry, stats: PublisherStats): () => void {
-  const sources = reporting.get(registry) ?? register(registry);
-  sources.add(stats);
-  return () => sources.delete(stats);
+/** What is used of a prom-client Registry. prom-client itself need not be installed. */
+export interface PublisherRegistry {
+  registerMetric(metric: never): void;
 }
 
-function register(registry: Registry): Set<PublisherStats> {
-  const sources = new Set<PublisherStats>();
-  reporting.set(registry, sources);
-  const registers = [registry];
-  const publishes = new Counter({
-    name: 'redis_stream_client_publishes_total',
-    help: 'Publishes by outcome: published, or the code of the error in lower case',
-    labelNames: ['stream_prefix', 'outcome'],
-    registers,
-    collect: () => {
-      publishes.reset();
-      for (const { streamPrefix, outcomes } of sources) {
-        for (const [outcome, count] of outcomes)
-          publishes.inc({ stream_prefix: streamPrefix, outcome }, count);
-      }
-    },
-  });
-  const failures = new Counter({
-    name: 'redis_stream_client_routing_refresh_failures_total',
-    help: 'Refreshes of the producer routing that brought no answer',
-    labelNames: ['stream_prefix'],
-    registers,
-    collect: () => {
-      failures.reset();
-      for (const { streamPrefix, refreshFailures } of sources) {
-        failures.inc({ stream_prefix: streamPrefix }, refreshFailures);
-      }
-    },
-  });
-  const age = new Gauge({
-    name: 'redis_stream_client_routing_cache_age_seconds',
-    help: 'Time since the producer routing in use was asked for',
-    labelNames: ['stream_prefix'],
-    registers,
-    collect: () => {
-      age.reset();
-      for (const { streamPrefix, routingAgeMs } of sources) {
-        const ageMs = routingAgeMs();
-        if (ageMs !== null) age.set({ stream_prefix: streamPrefix }, ageMs / 1_000);
-      }
-    },
-  });
-  const inFlight = new Gauge({
-    name: 'redis_stream_client_publishes_in_flight',
-    help: 'Publishes under way',
-    labelNames: ['stream_prefix'],
-    registers,
-    collect: () => {
-      inFlight.reset();
-      for (const source of sources) inFlight.inc({ stream_prefix: source.streamPrefix }, source.inFlight());
-    },
-  });
-  return sources;
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** A metric as a prom-client Registry collects it, computed when it is asked for. */
+class ComputedMetric {
+  readonly aggregator = 'sum';
+
+  constructor(
+    readonly name: string,
+    readonly help: string,
+    readonly type: 'counter' | 'gauge',
+    private readonly samples: () => readonly Sample[],
+  ) {}
+
+  async get(): Promise<unknown> {
+    const { name, help, type, aggregator } = this;
+    return { name, help, type, aggregator, values: this.samples() };
+  }
+
+  /** What is counted belongs to the publishers. */
+  reset(): void {
+    return undefined;
+  }
+}
+
+/** The publishers that report to a registry: several may share one. */
+const reporting = new WeakMap<PublisherRegistry, Set<PublisherStats>>();
+
+/** Reports `stats` to the registry until the returned function is called. */
+export function reportTo(registry: PublisherRegistry, stats: PublisherStats): () => void {
+  let sources = reporting.get(registry);
+  if (sources === undefined) {
+    sources = new Set();
+    reporting.set(registry, sources);
+    for (const metric of metricsOf(sources)) registry.registerMetric(metric as never);
+  }
+  const known = sources;
+  known.add(stats);
+  return () => known.delete(stats);
+}
+
+function metricsOf(sources: ReadonlySet<PublisherStats>): ComputedMetric[] {
+  const perPublisher = (valueOf: (stats: PublisherStats) => number | null) => (): Sample[] =>
+    [...sources].flatMap((stats) => {
+      const value = valueOf(stats);
+      return value === null ? [] : [{ labels: { stream: stats.streamPrefix }, value }];
+    });
+  const outcomes = (): Sample[] =>
+    [...sources].flatMap((stats) =>
+      [...stats.outcomes].map(([outcome, value]) => ({
+        labels: { stream: stats.streamPrefix, outcome },
+        value,
+      })),
+    );
+  return [
+    new ComputedMetric(
+      'redis_stream_client_publishes_total',
+      'Publishes by outcome: published, or the code of the error in lower case',
+      'counter',
+      () => summed(outcomes()),
+    ),
+    new ComputedMetric(
+      'redis_stream_client_routing_refresh_failures_total',
+      'Refreshes of the producer routing that brought no answer',
+      'counter',
+      () => summed(perPublisher(({ refreshFailures }) => refreshFailures)()),
+    ),
+    new ComputedMetric('redis_stream_client_publishes_in_flight', 'Publishes under way', 'gauge', () =>
+      summed(perPublisher(({ inFlight }) => inFlight())()),
+    ),
+    new ComputedMetric(
+      'redis_stream_client_routing_cache_age_seconds',
+      'Time since the producer routing in use was asked for; of several publishers the oldest',
+      'gauge',
+      () => oldest(perPublisher(({ routingAgeMs }) => secondsOf(routingAgeMs()))()),
+    ),
+  ];
+}
+
+function secondsOf(lengthMs: number | null): number | null {
+  return lengthMs === null ? null : lengthMs / 1_000;
+}
+
+/** Publishers of one stream are one series. */
+function summed(samples: readonly Sample[]): Sample[] {
+  return merged(samples, (a, b) => a + b);
+}
+
+function oldest(samples: readonly Sample[]): Sample[] {
+  return merged(samples, Math.max);
+}
+
+function merged(samples: readonly Sample[], merge: (a: number, b: number) => number): Sample[] {
+  const series = new Map<string, Sample>();
+  for (const { labels, value } of samples) {
+    const key = Object.values(labels).join('\n');
+    const known = series.get(key);
+    series.set(key, { labels, value: known === undefined ? value : merge(known.value, value) });
+  }
+  return [...series.values()];
 }

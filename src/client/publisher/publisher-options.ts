@@ -1,19 +1,22 @@
-import type { Registry } from 'prom-client';
 import {
   type ConsumerGroup,
   parseConsumerGroup,
   parseStreamPrefix,
   type StreamPrefix,
 } from '../../domain/ids';
+import type { ProducerRouting } from '../../protocol';
 import type { Clock } from '../consumer/clock';
+import type { CallOptions, RoutingQuery } from '../coordinator-client';
 import { InvalidOptionsError } from '../errors';
 import type { RedisSource } from '../redis/connection';
-import type { RoutingSource } from './routing-refresher';
+import type { PublisherRegistry } from './publisher-metrics';
 import type { StreamAppender } from './stream-appender';
 
 export interface StreamPublisherOptions {
   /** `http://host:8080`, or several coordinators of one Redis. */
-  readonly coordinatorUrl: string | readonly string[];
+  readonly coordinatorUrl?: string | readonly string[];
+  /** Instead of `coordinatorUrl`: a client that is shared. It is not closed by the publisher. */
+  readonly coordinator?: RoutingPort;
   /** A URL, options of ioredis, or a client, which is duplicated and otherwise left alone. */
   readonly redis: RedisSource;
   readonly streamPrefix: string;
@@ -35,17 +38,26 @@ export interface StreamPublisherOptions {
   readonly dangerouslyTrimToApproximately?: number;
   /** Milliseconds that routing refreshes wait at the coordinator for a change. Default 0: no long poll. Up to 60,000. */
   readonly routingWaitMs?: number;
-  /** Gets the metrics `redis_stream_client_*` of this publisher. */
-  readonly registry?: Registry;
+  /** A prom-client Registry, which gets the metrics `redis_stream_client_*` of this publisher. */
+  readonly metricsRegistry?: PublisherRegistry;
   /** Trouble in the background: a refresh that failed, a connection that was lost. Default: ignored. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** What tests put in place of the network, the clock and chance. */
+/** What a publisher needs of a coordinator. `CoordinatorClient` is one. */
+export interface RoutingPort {
+  producerRouting(
+    streamPrefix: string,
+    consumerGroup: string,
+    query?: RoutingQuery,
+    options?: CallOptions,
+  ): Promise<ProducerRouting>;
+}
+
+/** What tests put in place of Redis, the clock and chance. */
 export interface PublisherPorts {
   readonly clock?: Clock;
   readonly random?: () => number;
-  readonly routing?: RoutingSource;
   readonly appender?: StreamAppender;
 }
 
@@ -75,6 +87,9 @@ export function checkOptions(options: StreamPublisherOptions): CheckedOptions {
   const consumerGroup = parseConsumerGroup(options.consumerGroup);
   if (streamPrefix === null) faults.push('streamPrefix must be 1 to 200 of A-Z a-z 0-9 _ . : -');
   if (consumerGroup === null) faults.push('consumerGroup must be 1 to 128 of A-Z a-z 0-9 _ . -');
+  if (options.coordinatorUrl === undefined && options.coordinator === undefined) {
+    faults.push('coordinatorUrl is missing');
+  }
   const { publishTimeoutMs = DEFAULT_PUBLISH_TIMEOUT_MS, dangerouslyTrimToApproximately: trim } = options;
   const stallTimeoutMs =
     options.stallTimeoutMs ?? Math.max(5, Math.floor(publishTimeoutMs / STALLS_PER_PUBLISH));

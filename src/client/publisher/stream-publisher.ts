@@ -15,10 +15,11 @@ import {
   type CheckedOptions,
   checkOptions,
   type PublisherPorts,
+  type RoutingPort,
   type StreamPublisherOptions,
 } from './publisher-options';
 import { RoutingCache } from './routing-cache';
-import { RoutingRefresher, type RoutingSource } from './routing-refresher';
+import { RoutingRefresher } from './routing-refresher';
 import type { StreamAppender } from './stream-appender';
 
 export interface PublishOptions {
@@ -57,7 +58,7 @@ export class StreamPublisher {
   private readonly deliverer: Deliverer;
   private readonly stats: PublisherStats;
   private readonly stopReporting: () => void;
-  private readonly coordinator: CoordinatorClient | null;
+  private readonly ownClient: CoordinatorClient | null;
   private starting: Promise<void> | null = null;
   private isStarted = false;
   private closing: Promise<void> | null = null;
@@ -66,16 +67,17 @@ export class StreamPublisher {
   /** Opens nothing. Throws InvalidOptionsError. */
   constructor(options: StreamPublisherOptions, ports: PublisherPorts = {}) {
     this.options = checkOptions(options);
-    const { streamPrefix, maxInFlight, publishTimeoutMs, stallTimeoutMs, routingWaitMs } = this.options;
-    const { registry, redis, coordinatorUrl, onError = () => undefined } = options;
+    const { streamPrefix, consumerGroup, publishTimeoutMs, stallTimeoutMs } = this.options;
+    const { metricsRegistry, redis, coordinatorUrl = '', onError = () => undefined } = options;
     const { clock = systemClock, random = Math.random } = ports;
     this.clock = clock;
-    this.coordinator = ports.routing === undefined ? new CoordinatorClient({ coordinatorUrl }) : null;
+    this.ownClient = options.coordinator === undefined ? new CoordinatorClient({ coordinatorUrl }) : null;
+    const coordinator = options.coordinator ?? (this.ownClient as RoutingPort);
     this.cache = new RoutingCache({
       leaseMs: DEFAULT_TIMING.routingLeaseMs,
       refreshMs: DEFAULT_TIMING.routingRefreshMs,
     });
-    this.window = new PublishWindow(maxInFlight);
+    this.window = new PublishWindow(this.options.maxInFlight);
     this.deadlines = new Deadlines(clock, publishTimeoutMs);
     this.stats = new PublisherStats(
       streamPrefix,
@@ -84,10 +86,11 @@ export class StreamPublisher {
     );
     this.refresher = new RoutingRefresher({
       cache: this.cache,
-      source: ports.routing ?? this.askCoordinator,
+      source: (query, callOptions) =>
+        coordinator.producerRouting(streamPrefix, consumerGroup, query, callOptions),
       clock,
       random,
-      waitMs: routingWaitMs,
+      waitMs: this.options.routingWaitMs,
       onOutcome: (failure) => {
         if (failure === null) return;
         this.stats.refreshFailures += 1;
@@ -99,7 +102,8 @@ export class StreamPublisher {
       new RedisStreamAppender({ redis, clock, stallMs: stallTimeoutMs, onTrouble: onError });
     const { cache, refresher, appender } = this;
     this.deliverer = new Deliverer({ ...this.options, clock, cache, refresher, appender });
-    this.stopReporting = registry === undefined ? () => undefined : reportTo(registry, this.stats);
+    this.stopReporting =
+      metricsRegistry === undefined ? () => undefined : reportTo(metricsRegistry, this.stats);
   }
 
   /**
@@ -172,15 +176,8 @@ export class StreamPublisher {
     this.appender.close();
     this.deadlines.close(this.closedError());
     this.stopReporting();
-    await this.coordinator?.close();
+    await this.ownClient?.close();
   }
-
-  private readonly askCoordinator: RoutingSource = async (query, callOptions) => {
-    const { streamPrefix, consumerGroup } = this.options;
-    const client = this.coordinator;
-    if (client === null) throw this.closedError();
-    return client.producerRouting(streamPrefix, consumerGroup, query, callOptions);
-  };
 
   private assertOpen(): void {
     if (this.closing !== null) throw this.closedError();

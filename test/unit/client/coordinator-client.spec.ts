@@ -102,6 +102,7 @@ const terminating = {
 describe('CoordinatorClient calls', () => {
   it('send the method, path and body of the contract', async () => {
     const stub = await stubOf((request) => {
+      if (request.method === 'DELETE') return { body: group };
       if (request.url.endsWith('/heartbeat')) return { body: answer };
       if (request.url.includes('producer-routing')) return { body: routing };
       if (request.url.includes('/members')) return { body: { members: [] } };

@@ -1,0 +1,23 @@
+/** The public API of the SDK, exported as `redis-stream-coordinator/client`. */
+export * from './consumer/consumer-errors';
+export type { ConsumerEvents, RevokeReason } from './consumer/consumer-events';
+export type { StreamConsumerOptions } from './consumer/consumer-options';
+export { MessageContext, StreamMessage } from './consumer/message';
+export type { MessageHandler } from './consumer/message';
+export { StreamConsumer } from './consumer/stream-consumer';
+export { CoordinatorClient } from './coordinator-client';
+export type {
+  CallOptions,
+  CoordinatorClientOptions,
+  GroupsQuery,
+  RoutingQuery,
+} from './coordinator-client';
+export * from './errors';
+export * from './handler-errors';
+export type { PublishedEntry } from './publisher/delivery';
+export type { EntryContent, FieldValue } from './publisher/entry-fields';
+export * from './publisher/publish-errors';
+export type { RoutingPort, StreamPublisherOptions } from './publisher/publisher-options';
+export { StreamPublisher } from './publisher/stream-publisher';
+export type { BatchItem, BatchOutcome, PublishOptions } from './publisher/stream-publisher';
+export type { RedisSource } from './redis/connection';
