@@ -21,13 +21,14 @@ export function sweepDeadlines(transition: Transition): void {
   forgetDeadMembers(transition);
 }
 
+// These two look at every member in every heartbeat: `forEach`, because iterators of a Map allocate for each entry.
 function expireLeases(transition: Transition): void {
   const { draft, context } = transition;
-  for (const [memberId, leaseEndMs] of transition.leases) {
-    if (!isOver(leaseEndMs, context.nowMs)) continue;
+  transition.leases.forEach((leaseEndMs, memberId) => {
+    if (!isOver(leaseEndMs, context.nowMs)) return;
     const member = draft.base.members.get(memberId);
     if (member !== undefined && isLive(member)) expireMember(transition, member);
-  }
+  });
 }
 
 function hasShardDeadlineOver({ draft, context }: Transition): boolean {
@@ -58,11 +59,10 @@ function endBlocks({ draft, context }: Transition): void {
 
 function forgetDeadMembers(transition: Transition): void {
   const { draft, context } = transition;
-  for (const member of draft.base.members.values()) {
-    if (isLive(member) || context.nowMs - member.stateChangedAtMs < context.timing.memberRetentionMs)
-      continue;
+  draft.base.members.forEach((member) => {
+    if (isLive(member) || context.nowMs - member.stateChangedAtMs < context.timing.memberRetentionMs) return;
     if (!blocksAShard(transition, member)) forget(transition, member);
-  }
+  });
 }
 
 /** Whether the exclusion of this member still keeps a shard from others. */
