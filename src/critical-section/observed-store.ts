@@ -1,6 +1,7 @@
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { GroupKey } from '../domain/ids';
 import type { EpochMillis } from '../domain/time';
+import type { GroupIndex } from '../store/group-index';
 import { StoreError } from '../store/metadata-store';
 import type {
   CommitOutcome,
@@ -34,34 +35,45 @@ export function isConnectionFault(fault: StoreFault): boolean {
   }
 }
 
-/** Runs one call to Redis; what its answer says of the Redis clock, and whether it failed, is noted on the way. */
-export async function observeCall<Outcome extends object>(
+export interface CallObservers {
+  readonly clock: Clock;
+  readonly clockGuard: ClockGuard;
+  readonly loopView: LoopView;
+}
+
+/** Runs one call to Redis, and notes when Redis could not be asked. */
+export async function observeFaults<Outcome>(
   call: () => Promise<Outcome>,
-  parts: { readonly clock: Clock; readonly clockGuard: ClockGuard; readonly loopView: LoopView },
+  { loopView }: Pick<CallObservers, 'loopView'>,
 ): Promise<Outcome> {
-  const sentMs = parts.clock.monotonicMs();
   try {
-    const outcome: Outcome & { readonly redisNowMs?: EpochMillis } = await call();
-    if (outcome.redisNowMs !== undefined) {
-      const { redisNowMs } = outcome;
-      parts.clockGuard.observe({ sentMs, receivedMs: parts.clock.monotonicMs(), redisNowMs });
-    }
-    return outcome;
+    return await call();
   } catch (error) {
-    if (error instanceof StoreError && isConnectionFault(error.fault)) parts.loopView.recordConnectionError();
+    if (error instanceof StoreError && isConnectionFault(error.fault)) loopView.recordConnectionError();
     throw error;
   }
+}
+
+/** The same for a call whose answer tells the Redis clock, which is noted too. */
+export async function observeCall<Outcome extends object>(
+  call: () => Promise<Outcome>,
+  observers: CallObservers,
+): Promise<Outcome> {
+  const { clock, clockGuard } = observers;
+  const sentMs = clock.monotonicMs();
+  const outcome: Outcome & { readonly redisNowMs?: EpochMillis } = await observeFaults(call, observers);
+  const { redisNowMs } = outcome;
+  if (redisNowMs !== undefined) {
+    clockGuard.observe({ sentMs, receivedMs: clock.monotonicMs(), redisNowMs });
+  }
+  return outcome;
 }
 
 /** The metadata store with each call observed. */
 export class ObservedStore implements MetadataStore {
   constructor(
     private readonly store: MetadataStore,
-    private readonly parts: {
-      readonly clock: Clock;
-      readonly clockGuard: ClockGuard;
-      readonly loopView: LoopView;
-    },
+    private readonly parts: CallObservers,
   ) {}
 
   lockAndLoad(key: GroupKey, request: LockRequest): Promise<LockOutcome> {
@@ -73,7 +85,7 @@ export class ObservedStore implements MetadataStore {
   }
 
   unlock(key: GroupKey, token: string): Promise<void> {
-    return this.store.unlock(key, token);
+    return observeFaults(() => this.store.unlock(key, token), this.parts);
   }
 
   load(key: GroupKey, known?: GroupMetadata): Promise<LoadOutcome> {
@@ -85,6 +97,17 @@ export class ObservedStore implements MetadataStore {
   }
 
   loadReports(key: GroupKey): ReturnType<MetadataStore['loadReports']> {
-    return this.store.loadReports(key);
+    return observeFaults(() => this.store.loadReports(key), this.parts);
   }
+}
+
+/** What a section does with the index, observed too. */
+export function observedIndex(
+  index: Pick<GroupIndex, 'bringForward' | 'remove'>,
+  parts: CallObservers,
+): Pick<GroupIndex, 'bringForward' | 'remove'> {
+  return {
+    bringForward: (key, dueMs) => observeFaults(() => index.bringForward(key, dueMs), parts),
+    remove: (key) => observeFaults(() => index.remove(key), parts),
+  };
 }

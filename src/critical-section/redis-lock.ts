@@ -43,11 +43,15 @@ export class RedisLock {
   ) {}
 
   /**
+   * `startedAtMs`: when the section began, all its attempts included; from then on the wait is counted.
    * @throws CoordinatorTerminatingError as long as the lock has not been had; LockTimeoutError; MetadataCorruptError;
    * MetadataSchemaUnsupportedError; StoreError. In all these cases the lock is not held (or is given back in the background).
    */
-  async acquire(key: GroupKey, known: () => GroupMetadata | null): Promise<HeldLock> {
-    const startedAtMs = this.clock.monotonicMs();
+  async acquire(
+    key: GroupKey,
+    known: () => GroupMetadata | null,
+    startedAtMs: MonotonicMillis,
+  ): Promise<HeldLock> {
     const deadlineMs = startedAtMs + this.options.lockWaitMs;
     for (let refusals = 0; ; refusals += 1) {
       const held = await this.ask(key, known());

@@ -12,7 +12,7 @@ import { GroupWatch } from './group-watch';
 import { LeaseFastPath } from './lease-fast-path';
 import { LocalMutex } from './local-mutex';
 import { LoopView } from './loop-view';
-import { ObservedStore } from './observed-store';
+import { ObservedStore, observedIndex } from './observed-store';
 import type { PendingCommand } from './pending-command';
 import { RedisLock } from './redis-lock';
 import { systemClock, systemRandom } from './runtime-ports';
@@ -51,13 +51,15 @@ export interface SectionAssembly {
 
 /** Puts one coordinator's critical section together. One per process: it is what makes its queue the only one. */
 export function assembleSection(parts: AssemblyParts): SectionAssembly {
-  const { index, options, notices } = parts;
+  const { options, notices } = parts;
   const clock = parts.clock ?? systemClock;
   const random = parts.random ?? systemRandom;
   const metrics = parts.metrics ?? NO_SECTION_METRICS;
   const loopView = new LoopView(options.timing);
   const clockGuard = new ClockGuard(clock, (jump) => loopView.recordClockJump(jump));
-  const store = new ObservedStore(parts.store, { clock, clockGuard, loopView });
+  const observers = { clock, clockGuard, loopView };
+  const store = new ObservedStore(parts.store, observers);
+  const index = observedIndex(parts.index, observers);
   const gate = new ShutdownGate(clock);
   const confirmed = new ConfirmedGroups();
   const contexts = new DecisionContexts(options.timing, options.maxMembers, loopView, clockGuard);

@@ -3,7 +3,7 @@ import { countNext } from '../domain/epochs';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { GroupKey, MemberId, WriteId } from '../domain/ids';
 import { groupKeyText } from '../domain/ids';
-import type { EpochMillis } from '../domain/time';
+import type { EpochMillis, MonotonicMillis } from '../domain/time';
 import type { GroupIndex } from '../store/group-index';
 import type { CommitOutcome, GroupCommit, MetadataStore } from '../store/metadata-store';
 import { decideBatch } from './batch-decision';
@@ -22,7 +22,7 @@ import type { ShutdownGate } from './shutdown-gate';
 
 export interface SectionRunnerParts {
   readonly store: MetadataStore;
-  readonly index: GroupIndex;
+  readonly index: Pick<GroupIndex, 'bringForward' | 'remove'>;
   readonly lock: RedisLock;
   readonly gate: ShutdownGate;
   readonly confirmed: ConfirmedGroups;
@@ -60,10 +60,12 @@ export class SectionRunner {
   /** Settles every item that the turn keeps; never rejects. */
   async run(key: GroupKey, turn: Turn<PendingCommand>): Promise<void> {
     const text = groupKeyText(key);
-    const { maxAttempts } = this.parts.options;
+    const { clock, options } = this.parts;
+    const { maxAttempts } = options;
+    const startedAtMs = clock.monotonicMs();
     try {
       for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-        if (await this.attempt(key, text, turn)) return;
+        if (await this.attempt(key, text, turn, startedAtMs)) return;
       }
       throw new StateConflictError(text, maxAttempts);
     } catch (error) {
@@ -72,12 +74,17 @@ export class SectionRunner {
   }
 
   /** @returns false when it must be decided again. */
-  private async attempt(key: GroupKey, text: string, turn: Turn<PendingCommand>): Promise<boolean> {
+  private async attempt(
+    key: GroupKey,
+    text: string,
+    turn: Turn<PendingCommand>,
+    startedAtMs: MonotonicMillis,
+  ): Promise<boolean> {
     const { lock, gate, confirmed, clock, metrics } = this.parts;
-    const startedAtMs = clock.monotonicMs();
-    const held = await lock.acquire(key, () => confirmed.get(text)?.metadata ?? null);
+    const askedAtMs = clock.monotonicMs();
+    const held = await lock.acquire(key, () => confirmed.get(text)?.metadata ?? null, startedAtMs);
     const hadAtMs = clock.monotonicMs();
-    metrics.lockWaited(hadAtMs - startedAtMs);
+    metrics.lockWaited(hadAtMs - askedAtMs);
     try {
       return await this.decideAndRecord({ key, text, held, turn });
     } catch (error) {

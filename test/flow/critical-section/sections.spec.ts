@@ -79,6 +79,21 @@ describe('a section', () => {
     await coordinator.run(bump());
   });
 
+  it('writes nothing when the due time could not be written before, and gives the lock back', async () => {
+    const world = new SectionWorld();
+    await world.coordinator().createGroup(4);
+    const revision = world.node.groups.get('orders:billing')?.revision;
+    const coordinator = world.coordinator();
+    coordinator.before = (call) => {
+      if (call === 'bringForward') lostConnection();
+    };
+    await expect(coordinator.run(bump())).rejects.toMatchObject({ fault: 'CONNECTION' });
+    await settle();
+    expect(world.node.groups.get('orders:billing')?.revision).toBe(revision);
+    expect(world.node.lockOf('orders:billing')).toBeNull();
+    expect(coordinator.assembly.loopView.hasConnectionErrorSincePass).toBe(true);
+  });
+
   it('goes on from what was written when the answer to the commit is lost', async () => {
     const coordinator = new SectionWorld().coordinator();
     await coordinator.createGroup(4);
@@ -170,6 +185,70 @@ describe('the lease on which the end of a tenure was decided', () => {
     expect(view.pending).toHaveLength(2);
     const still = await other.heartbeat({ memberId: 'm-1' as MemberId, memberEpoch, metadataVersion });
     expect(answerOf(still).status).toBe('OK');
+  });
+});
+
+describe('after a connection error', () => {
+  it('nothing is granted until the event loop has passed again', async () => {
+    const coordinator = new SectionWorld().coordinator();
+    await coordinator.createGroup(4);
+    coordinator.assembly.loopView.recordConnectionError();
+    const memberId = 'm-1' as MemberId;
+    const joined = answerOf(await coordinator.heartbeat({ memberId }));
+    expect([joined.assigned.length, joined.pending.length]).toEqual([0, 4]);
+    coordinator.pass();
+    const { memberEpoch, metadataVersion } = joined;
+    const view = answerOf(await coordinator.heartbeat({ memberId, memberEpoch, metadataVersion }));
+    expect(view.assigned).toHaveLength(4);
+  });
+
+  it('nobody is expired until the event loop has passed again', async () => {
+    const world = new SectionWorld();
+    const coordinator = world.coordinator();
+    await coordinator.createGroup(4);
+    await coordinator.join('m-1');
+    await world.clock.advance(16_000);
+    const join = () => coordinator.heartbeat({ memberId: 'm-2' as MemberId });
+    expect(answerOf(await join()).pending).toHaveLength(2); // its own last pass is too old to tell
+    coordinator.pass();
+    expect(answerOf(await join()).assigned).toHaveLength(4);
+  });
+});
+
+describe('a Redis clock that jumps', () => {
+  it('expires nobody for one lease', async () => {
+    const world = new SectionWorld();
+    const coordinator = world.coordinator();
+    await coordinator.createGroup(4);
+    await coordinator.join('m-1');
+    world.redisAheadMs += 3_600_000;
+    coordinator.pass();
+    const join = () => coordinator.heartbeat({ memberId: 'm-2' as MemberId });
+    expect(answerOf(await join()).pending).toHaveLength(2);
+    await world.clock.advance(14_999);
+    coordinator.pass();
+    expect(answerOf(await join()).pending).toHaveLength(2);
+    await world.clock.advance(1);
+    expect(answerOf(await join()).assigned).toHaveLength(4);
+  });
+
+  it('back never lets a section see an earlier time than the last write', async () => {
+    const world = new SectionWorld();
+    const coordinator = world.coordinator();
+    await coordinator.createGroup(4);
+    const writtenAtMs = world.nowMs;
+    world.redisAheadMs -= 60_000;
+    const seen: number[] = [];
+    await coordinator.run({
+      ...look,
+      decide: (state, context) => {
+        seen.push(context.nowMs, context.drawMs);
+        return look.decide(state, context);
+      },
+    });
+    expect(world.nowMs).toBeLessThan(writtenAtMs);
+    expect(seen[0]).toBe(writtenAtMs);
+    expect(seen[1]).toBeGreaterThanOrEqual(writtenAtMs);
   });
 });
 
