@@ -58,6 +58,8 @@ export interface GroupsQuery {
   readonly cursor?: string;
 }
 
+export type VersionListener = (metadataVersion: number) => void;
+
 /**
  * Typed calls for every endpoint of the coordinator. All throw CoordinatorRequestError (it answered, but not with what was
  * asked for), CoordinatorUnreachableError (no answer in time) or the reason of an aborted signal. Only GETs are repeated.
@@ -65,6 +67,7 @@ export interface GroupsQuery {
 export class CoordinatorClient {
   private readonly http: CoordinatorHttp;
   private readonly timeoutMs: number;
+  private readonly versionListeners = new Map<string, Set<VersionListener>>();
 
   /** Throws InvalidOptionsError. */
   constructor(options: CoordinatorClientOptions) {
@@ -134,7 +137,26 @@ export class CoordinatorClient {
     const check: AnswerCheck = (answer) => checkHeartbeat(answer) ?? answersRequest(answer, body);
     const timeoutMs = options?.timeoutMs ?? this.timeoutMs + (body.waitMs ?? 0);
     const call = { method: 'POST', path, body, ...options, timeoutMs } as const;
-    return (await this.http.call(call, check)) as HeartbeatAnswer;
+    const answer = (await this.http.call(call, check)) as HeartbeatAnswer;
+    for (const listener of this.versionListeners.get(groupPath(streamPrefix, consumerGroup)) ?? []) {
+      listener(answer.metadataVersion);
+    }
+    return answer;
+  }
+
+  /**
+   * Tells the metadataVersion of every heartbeat answer of the group, until the returned function is called: a publisher that
+   * shares the client with consumers learns of a change of its routing from them.
+   */
+  onVersion(streamPrefix: string, consumerGroup: string, listener: VersionListener): () => void {
+    const path = groupPath(streamPrefix, consumerGroup);
+    const listeners = this.versionListeners.get(path) ?? new Set();
+    this.versionListeners.set(path, listeners);
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.versionListeners.delete(path);
+    };
   }
 
   async producerRouting(

@@ -52,6 +52,8 @@ export interface RoutingPort {
     query?: RoutingQuery,
     options?: CallOptions,
   ): Promise<ProducerRouting>;
+  /** Tells versions of the group that others of this process see; returns how to stop that. */
+  onVersion?(streamPrefix: string, consumerGroup: string, listener: (version: number) => void): () => void;
 }
 
 /** What tests put in place of Redis, the clock and chance. */

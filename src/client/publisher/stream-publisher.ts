@@ -57,7 +57,7 @@ export class StreamPublisher {
   private readonly deadlines: Deadlines;
   private readonly deliverer: Deliverer;
   private readonly stats: PublisherStats;
-  private readonly stopReporting: () => void;
+  private readonly unsubscribe: () => void;
   private readonly ownClient: CoordinatorClient | null;
   private starting: Promise<void> | null = null;
   private isStarted = false;
@@ -102,8 +102,13 @@ export class StreamPublisher {
       new RedisStreamAppender({ redis, clock, stallMs: stallTimeoutMs, onTrouble: onError });
     const { cache, refresher, appender } = this;
     this.deliverer = new Deliverer({ ...this.options, clock, cache, refresher, appender });
-    this.stopReporting =
-      metricsRegistry === undefined ? () => undefined : reportTo(metricsRegistry, this.stats);
+    const stopReporting = metricsRegistry === undefined ? null : reportTo(metricsRegistry, this.stats);
+    const note = (version: number): void => this.noteVersion(version);
+    const stopNoting = coordinator.onVersion?.(streamPrefix, consumerGroup, note);
+    this.unsubscribe = () => {
+      stopReporting?.();
+      stopNoting?.();
+    };
   }
 
   /**
@@ -175,7 +180,7 @@ export class StreamPublisher {
     this.refresher.stop();
     this.appender.close();
     this.deadlines.close(this.closedError());
-    this.stopReporting();
+    this.unsubscribe();
     await this.ownClient?.close();
   }
 

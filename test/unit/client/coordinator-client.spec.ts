@@ -151,6 +151,18 @@ describe('CoordinatorClient calls', () => {
     ]);
   });
 
+  it('tell the version of every heartbeat of a group to who wants to know it', async () => {
+    const stub = await stubOf(() => ({ body: answer }));
+    const client = clientOf(stub.url);
+    const told: [string, number][] = [];
+    const stop = client.onVersion('orders', 'billing', (version) => told.push(['billing', version]));
+    client.onVersion('orders', 'other', (version) => told.push(['other', version]));
+    await client.heartbeat('orders', 'billing', 'host:1-m0', body);
+    stop();
+    await client.heartbeat('orders', 'billing', 'host:1-m0', body);
+    expect(told).toEqual([['billing', 7]]);
+  });
+
   it('keep the connection open between two calls', async () => {
     const stub = await stubOf(() => ({ body: group }));
     const client = clientOf(stub.url);
