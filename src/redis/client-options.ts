@@ -11,12 +11,28 @@ export const NOTICES_CLIENT = 'notices';
 const FIRST_RETRY_DELAY_MS = 50;
 /** Short: readiness must be back within 2 s of Redis being back. */
 const MAX_RETRY_DELAY_MS = 1_000;
+/** A connection that lived for so long ends a row of failures. */
+const STABLE_CONNECTION_MS = 5_000;
 /** A connection that answers nothing for so many command timeouts is replaced. */
 const SILENT_COMMAND_TIMEOUTS = 2;
 
 /** Grows from 50 ms to 1 s; never gives up, because a coordinator recovers without a restart. */
 export function retryDelayMs(attempt: number): number {
   return Math.min(FIRST_RETRY_DELAY_MS * 2 ** Math.min(attempt - 1, 10), MAX_RETRY_DELAY_MS);
+}
+
+/**
+ * Counts failed connections itself: for the driver each one that opened is a success, also if its password is then refused.
+ * `nowMs` is any monotonic clock.
+ */
+export function retryStrategy(nowMs: () => number = () => performance.now()): () => number {
+  let attempts = 0;
+  let lastAttemptMs = -Infinity;
+  return () => {
+    attempts = nowMs() - lastAttemptMs > STABLE_CONNECTION_MS ? 1 : attempts + 1;
+    lastAttemptMs = nowMs();
+    return retryDelayMs(attempts);
+  };
 }
 
 /**
@@ -33,7 +49,7 @@ export function clientOptions(options: RedisOptions): ClientOptions {
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false, // the subscriber does it, and reports when it cannot
     maxRetriesPerRequest: 0,
-    retryStrategy: retryDelayMs,
+    retryStrategy: retryStrategy(),
     // A loading or limited Redis then answers with its own error, instead of passing for a missing connection.
     enableReadyCheck: false,
     disableClientInfo: true,
@@ -48,14 +64,13 @@ export class RedisClientOptions implements RedisOptionsFactory {
   /** @throws RedisUrlError */
   createRedisOptions(): RedisModuleOptions {
     const url = checkedRedisUrl(this.options.url);
-    const common = clientOptions(this.options);
     return {
       closeClient: false, // its quit would wait for a frozen Redis without end: RedisConnections closes
       readyLog: false,
       errorLog: false,
       config: [
-        { ...common, namespace: COMMANDS_CLIENT, url },
-        { ...common, namespace: NOTICES_CLIENT, url },
+        { ...clientOptions(this.options), namespace: COMMANDS_CLIENT, url },
+        { ...clientOptions(this.options), namespace: NOTICES_CLIENT, url },
       ],
     };
   }

@@ -13,7 +13,7 @@ export type PipelineReply = { readonly value: unknown } | { readonly error: Redi
  * `RedisFaultError`. Nothing is sent twice and nothing waits for a connection: without one, a command fails at once.
  */
 export class RedisCommands {
-  /** Why there is no connection, if there is none. */
+  /** The last failure to connect; forgotten with the first answer after it (a connection that cannot log in is open, too). */
   private connectionError: unknown = null;
 
   constructor(
@@ -24,13 +24,14 @@ export class RedisCommands {
       this.connectionError = error;
       faultLog.report('connect', error);
     });
-    client.on('ready', () => (this.connectionError = null));
   }
 
   /** @throws RedisFaultError */
   async call(operation: string, command: string, ...args: readonly RedisArgument[]): Promise<unknown> {
     try {
-      return await this.client.call(command, ...args);
+      const reply = await this.client.call(command, ...args);
+      this.connectionError = null;
+      return reply;
     } catch (error) {
       throw this.faultError(operation, error);
     }
@@ -45,6 +46,7 @@ export class RedisCommands {
     for (const [command, ...args] of commands) pipeline.call(command, ...args);
     try {
       const replies = (await pipeline.exec()) ?? [];
+      if (replies.some(([error]) => error === null)) this.connectionError = null;
       return replies.map(([error, value]) =>
         error === null ? { value } : { error: this.faultError(operation, error) },
       );

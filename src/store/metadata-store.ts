@@ -72,6 +72,7 @@ export interface GroupCommit {
    * write id stay; null: the group is deleted.
    */
   readonly next: GroupMetadata | 'UNCHANGED' | null;
+  /** A deadline that is recorded never moves back: its member was told of it (a renewal may have come in between). */
   readonly leaseChanges: ReadonlyMap<MemberId, EpochMillis | null>;
   /** Leases as read, of members whose tenure ends by this write. */
   readonly expectedLeases: ReadonlyMap<MemberId, EpochMillis>;

@@ -32,18 +32,19 @@ export interface RedisAccess {
 
 export async function redisAccess(url: string, parts: Partial<RedisOptions> = {}): Promise<RedisAccess> {
   const faults: object[] = [];
-  const options = clientOptions({
-    url,
-    clientName: 'test',
-    keyPrefix: 'test',
-    commandTimeoutMs: 2_000,
-    connectTimeoutMs: 2_000,
-    logger: { warn: (fields) => faults.push(fields) },
-    ...parts,
-  });
+  const newOptions = (): ReturnType<typeof clientOptions> =>
+    clientOptions({
+      url,
+      clientName: 'test',
+      keyPrefix: 'test',
+      commandTimeoutMs: 2_000,
+      connectTimeoutMs: 2_000,
+      logger: { warn: (fields) => faults.push(fields) },
+      ...parts,
+    });
   const faultLog = new FaultLog({ warn: (fields) => faults.push(fields) });
-  const client = new Redis(url, options);
-  const noticesClient = new Redis(url, options);
+  const client = new Redis(url, newOptions());
+  const noticesClient = new Redis(url, newOptions());
   const commands = new RedisCommands(client, faultLog);
   const subscriber = new NoticeSubscriber(noticesClient, faultLog);
   const areReady = (): boolean => [client, noticesClient].every(({ status }) => status === 'ready');

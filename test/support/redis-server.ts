@@ -198,11 +198,11 @@ export class RedisServer {
       'logfile ""',
       'maxmemory-policy noeviction',
       'enable-debug-command local',
+      'repl-diskless-sync-delay 0',
     ];
     if (appendOnly === true) lines.push('appendonly yes', 'appendfsync always');
     if (password !== undefined) lines.push(`requirepass "${password.replaceAll(/["\\]/g, '\\$&')}"`);
-    if (replicaOf !== undefined)
-      lines.push(`replicaof 127.0.0.1 ${replicaOf.port}`, 'repl-diskless-sync-delay 0');
+    if (replicaOf !== undefined) lines.push(`replicaof 127.0.0.1 ${replicaOf.port}`);
     if (acl !== undefined) {
       const aclFile = join(this.folder, 'users.acl');
       writeFileSync(aclFile, `${acl.join('\n')}\n`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { retryDelayMs } from '../../../src/redis/client-options';
+import { retryDelayMs, retryStrategy } from '../../../src/redis/client-options';
 import { FaultLog } from '../../../src/redis/fault-log';
 import { faultOf, RedisFaultError } from '../../../src/redis/redis-fault';
 
@@ -82,5 +82,10 @@ describe('the faults of Redis', () => {
 
   it('are followed by retries that slow down to one a second, for ever', () => {
     expect([1, 2, 3, 4, 5, 6, 1_000].map(retryDelayMs)).toEqual([50, 100, 200, 400, 800, 1_000, 1_000]);
+    let nowMs = 0;
+    const nextDelayMs = retryStrategy(() => nowMs);
+    expect([nextDelayMs(), nextDelayMs(), nextDelayMs()]).toEqual([50, 100, 200]);
+    nowMs += 5_001; // a connection that lived
+    expect([nextDelayMs(), nextDelayMs()]).toEqual([50, 100]);
   });
 });
