@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { invalidRequest } from './api-error';
+import { ApiError, invalidRequest } from './api-error';
 import { errorAnswerOf } from './error-body';
 import { FaultLog } from './fault-log';
 
@@ -13,9 +13,7 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
-    const { httpStatus, body, retryAfterSeconds } = errorAnswerOf(
-      request.is404 ? notFound(request, error) : error,
-    );
+    const { httpStatus, body, retryAfterSeconds } = errorAnswerOf(request.is404 ? notFound(request) : error);
     if (httpStatus >= 500) this.log(error, body.errorCode, request);
     // The client went away, or the answer is on its way already.
     if (reply.sent) return;
@@ -44,10 +42,14 @@ const NAME_BEHIND: ReadonlyMap<string, string> = new Map([
   ['members', 'memberId'],
 ]);
 
+const SHOWN_CHARACTERS = 200;
+
 /** An empty name leads to no route; it is a wrong name all the same. */
-function notFound(request: FastifyRequest, error: unknown): unknown {
-  const segments = (request.url.split('?')[0] ?? '').split('/').slice(1);
+function notFound(request: FastifyRequest): ApiError {
+  const [path = ''] = request.url.split('?');
+  const segments = path.split('/').slice(1);
   const empty = segments.findIndex((segment, i) => segment === '' && NAME_BEHIND.has(segments[i - 1] ?? ''));
   const field = NAME_BEHIND.get(segments[empty - 1] ?? '');
-  return field === undefined ? error : invalidRequest([{ field, rule: 'must not be empty' }]);
+  if (field !== undefined) return invalidRequest([{ field, rule: 'must not be empty' }]);
+  return new ApiError('NOT_FOUND', `there is no ${request.method} ${path.slice(0, SHOWN_CHARACTERS)}`);
 }

@@ -33,9 +33,9 @@ export function createFastifyServer(options: CoordinatorOptions): FastifyAdapter
     genReqId: requestIdOf,
     skipMiddie: true,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       const { httpStatus, body } = errorAnswerOf(error);
-      void reply.status(httpStatus).send(body);
+      void reply.status(httpStatus).header(REQUEST_ID_HEADER, request.id).send(body);
     },
     clientErrorHandler: answerUnreadable,
   });

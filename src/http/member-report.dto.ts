@@ -44,6 +44,10 @@ export class ShardProgressDto implements ShardProgress {
   @Integer({ description: 'Entries delivered to this member and not acked.', example: 0 })
   readonly pendingCount!: number;
 
-  @Instant({ description: 'When this progress was taken; for display.', optional: true })
+  @Instant({
+    description: 'When this progress was taken; for display.',
+    example: 1700000000000,
+    optional: true,
+  })
   readonly updatedAt?: number | string | null;
 }

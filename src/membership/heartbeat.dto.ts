@@ -31,7 +31,11 @@ export class RevokingShardDto {
   @Integer({ description: 'Entries whose handler still runs.', example: 0 })
   readonly inFlight!: number;
 
-  @Instant({ description: 'When the last entry was acked; for display.', optional: true })
+  @Instant({
+    description: 'When the last entry was acked; for display.',
+    example: 1700000000000,
+    optional: true,
+  })
   readonly ackedAt?: number | string | null;
 }
 
@@ -101,11 +105,16 @@ export class HeartbeatDto implements HeartbeatBody {
 
   @Integer({
     description: 'With a join or leave: the epoch of the tenure that this process ended before.',
+    example: 1700000000100,
     optional: true,
   })
   readonly previousEpoch?: number | null;
 
-  @Integer({ description: 'Highest metadataVersion that this process ever saw.', optional: true })
+  @Integer({
+    description: 'Highest metadataVersion that this process ever saw.',
+    example: 1700000000123,
+    optional: true,
+  })
   readonly maxObservedVersion?: number | null;
 
   @Integer({
