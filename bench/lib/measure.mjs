@@ -1,7 +1,7 @@
 /**
  * What every benchmark here shares. A benchmark is a plain script on the built package (`npm run build` first):
  * it prints one row per case, and with `--check` exits 1 when a case misses its limit. `share` is measured / limit,
- * the number to compare between commits.
+ * the number to compare between commits: at most 1 is good for a row with an upper limit, at least 1 for one with a lower.
  */
 
 const MS_DIGITS = 2;
@@ -32,13 +32,58 @@ export function measure({ runs, warmups, prepare, run }) {
   };
 }
 
-function percentile(sorted, fraction) {
+/** How often each measurement is repeated, so that one bad moment of a shared machine shows as spread. */
+export const RUNS = 3;
+
+/**
+ * The asynchronous sibling of `measure`: `run(index)` measures something itself (a ratio, a latency) and resolves to it.
+ * One after the other: what is measured must not compete with itself.
+ */
+export async function measureRuns(run, runs = RUNS) {
+  const results = [];
+  for (let index = 0; index < runs; index += 1) results.push(await run(index));
+  return results;
+}
+
+/** Median, smallest and largest of some numbers. */
+export function spreadOf(values) {
+  const sorted = [...values].sort((left, right) => left - right);
+  const middle = sorted.length / 2;
+  const median =
+    sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return { median, min: sorted[0], max: sorted[sorted.length - 1] };
+}
+
+/** `12,300/s (11,900 to 12,800)`: absolute numbers, to stand beside a ratio. */
+export function rateText(values) {
+  const { median, min, max } = spreadOf(values);
+  return `${wholeNumber(median)}/s (${wholeNumber(min)} to ${wholeNumber(max)})`;
+}
+
+export function wholeNumber(value) {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+export function percentile(sorted, fraction) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))];
 }
 
 /** A row of a report: what was measured against its limit, and a note with the spread. Lower is better. */
 export function limitRow({ name, measured, limit, unit, note }) {
-  return { name, measured, limit, unit, note, missed: !(measured <= limit) };
+  return { name, measured, limit, unit, note, bound: 'at most', missed: !(measured <= limit) };
+}
+
+/** The same, where higher is better. */
+export function atLeastRow({ name, measured, limit, unit, note }) {
+  return { name, measured, limit, unit, note, bound: 'at least', missed: !(measured >= limit) };
+}
+
+/** A row from the values of several runs: their median counts, their spread is told. */
+export function spreadRow({ name, values, limit, unit, note, higherIsBetter = false }) {
+  const { median, min, max } = spreadOf(values);
+  const spread = `${values.length} runs ${min.toFixed(MS_DIGITS)} to ${max.toFixed(MS_DIGITS)}`;
+  const row = { name, measured: median, limit, unit, note: note === '' ? spread : `${spread}; ${note}` };
+  return higherIsBetter ? atLeastRow(row) : limitRow(row);
 }
 
 export function timeRow({ name, result, limitMs }) {
@@ -56,7 +101,7 @@ export function report(title, rows) {
     const share = (row.measured / row.limit).toFixed(3);
     const verdict = row.missed ? 'MISSED' : 'ok';
     console.log(
-      `  ${row.name.padEnd(width)} ${measured}  limit ${row.limit} ${row.unit}  share ${share}  ${verdict}  (${row.note})`,
+      `  ${row.name.padEnd(width)} ${measured}  limit ${row.bound} ${row.limit} ${row.unit}  share ${share}  ${verdict}  (${row.note})`,
     );
   }
   const missed = rows.filter((row) => row.missed).length;
