@@ -3,13 +3,9 @@ import { AppModule } from '../../src/app.module';
 import { type Environment, readOptions } from '../../src/config/read-options';
 import { createApplication } from '../../src/http/create-application';
 import { StructuredLogger } from '../../src/http/structured-logger';
-import type { ErrorBody } from '../../src/protocol';
+import { type Answer, call } from './coordinator-calls';
 
-export interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: unknown;
-}
+export { type Answer, call, errorOf, heartbeatOf } from './coordinator-calls';
 
 /** The whole coordinator in this process, on a free port, with a real Redis. */
 export interface CoordinatorApp {
@@ -48,47 +44,5 @@ export async function startCoordinatorApp(
     log,
     call: (method, path, body, init) => call(url, method, path, body, init),
     close: () => app.close(),
-  };
-}
-
-export async function call(
-  url: string,
-  method: string,
-  path: string,
-  body?: unknown,
-  init: RequestInit = {},
-): Promise<Answer> {
-  const withBody = body === undefined ? {} : { body: JSON.stringify(body) };
-  const headers = body === undefined ? {} : { 'content-type': 'application/json' };
-  const response = await fetch(`${url}${path}`, { method, headers, ...withBody, ...init });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: parsed(text) };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-export function errorOf(answer: Answer): ErrorBody {
-  return answer.body as ErrorBody;
-}
-
-/** A heartbeat with the base fields only, as an older client sends it. */
-export function heartbeatOf(
-  memberId: string,
-  more: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> {
-  return {
-    protocolVersion: 1,
-    requestId: `request-of-${memberId}`,
-    memberId,
-    memberEpoch: 0,
-    metadataVersion: 0,
-    runtimeConsumerCapacity: { runtimeMaxConcurrency: 1, availableConcurrency: 1 },
-    ...more,
   };
 }
