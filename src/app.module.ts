@@ -7,6 +7,7 @@ import { EventLoopModule } from './event-loop/event-loop.module';
 import { HealthModule } from './health/health.module';
 import { HttpModule } from './http/http.module';
 import { MembershipModule } from './membership/membership.module';
+import { CoordinatorMetrics } from './metrics/coordinator-metrics';
 import { MetricsModule } from './metrics/metrics.module';
 import { MonitoringModule } from './monitoring/monitoring.module';
 import type { RedisOptions } from './redis/redis-options';
@@ -23,7 +24,10 @@ export class AppModule {
         OptionsModule.with(options),
         MetricsModule,
         HttpModule,
-        StoreModule.forRootAsync({ inject: [COORDINATOR_OPTIONS], useFactory: redisOptionsOf }),
+        StoreModule.forRootAsync({
+          inject: [COORDINATOR_OPTIONS, CoordinatorMetrics],
+          useFactory: redisOptionsOf,
+        }),
         CriticalSectionModule,
         EventLoopModule,
         AdminModule,
@@ -36,7 +40,10 @@ export class AppModule {
   }
 }
 
-function redisOptionsOf({ redisUrl, coordinatorId, keyPrefix, limits }: CoordinatorOptions): RedisOptions {
+function redisOptionsOf(
+  { redisUrl, coordinatorId, keyPrefix, limits }: CoordinatorOptions,
+  metrics: CoordinatorMetrics,
+): RedisOptions {
   const logger = new Logger('Redis');
   return {
     url: redisUrl,
@@ -44,6 +51,9 @@ function redisOptionsOf({ redisUrl, coordinatorId, keyPrefix, limits }: Coordina
     keyPrefix,
     commandTimeoutMs: limits.redisCommandTimeoutMs,
     connectTimeoutMs: limits.redisCommandTimeoutMs,
-    logger: { warn: (fields, message) => logger.warn({ message, ...fields }) },
+    logger: {
+      warn: (fields, message) => logger.warn({ message, ...fields }),
+      faultSeen: (fault) => metrics.redisFault(fault),
+    },
   };
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CoordinatorMetrics } from '../metrics/coordinator-metrics';
 
 const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-const HEARTBEAT_ROUTE = /\/heartbeat$/;
+export const HEARTBEAT_ROUTE = /\/heartbeat$/;
 
 /**
  * One line and one measurement per answered request. Mutations are logged at info, all else (heartbeats, reads) at debug:

@@ -1,13 +1,18 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CoordinatorMetrics } from '../metrics/coordinator-metrics';
 import { ApiError, invalidRequest } from './api-error';
 import { errorAnswerOf } from './error-body';
+import { HEARTBEAT_ROUTE } from './access-log';
 import { FaultLog } from './fault-log';
 
 /** Answers every error of a request in the shape of the contract, and logs what is our fault or that of Redis. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
-  constructor(private readonly faultLog: FaultLog) {}
+  constructor(
+    private readonly faultLog: FaultLog,
+    private readonly metrics: CoordinatorMetrics,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -15,6 +20,7 @@ export class ErrorFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const { httpStatus, body, retryAfterSeconds } = errorAnswerOf(request.is404 ? notFound(request) : error);
     if (httpStatus >= 500) this.log(error, body.errorCode, request);
+    if (HEARTBEAT_ROUTE.test(request.routeOptions.url ?? '')) this.metrics.heartbeatAnswered(body.errorCode);
     // The client went away, or the answer is on its way already.
     if (reply.sent) return;
     if (retryAfterSeconds !== null) void reply.header('retry-after', String(retryAfterSeconds));

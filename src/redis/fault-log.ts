@@ -17,6 +17,7 @@ export class FaultLog {
 
   report(operation: string, error: unknown): void {
     const { fault } = faultOf(error);
+    this.logger.faultSeen?.(fault);
     const nowMs = this.nowMs();
     const last = this.kinds.get(fault);
     if (last !== undefined && nowMs - last.lastLineMs < LINE_INTERVAL_MS) {

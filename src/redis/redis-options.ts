@@ -4,6 +4,8 @@ export const REDIS_OPTIONS = Symbol('REDIS_OPTIONS');
 /** The part of a pino logger that is needed here. */
 export interface FaultLogger {
   warn(fields: object, message: string): void;
+  /** Told of every fault, also of those that are left out of the log: for metrics. */
+  faultSeen?(fault: string): void;
 }
 
 export interface RedisOptions {
