@@ -3,6 +3,7 @@ import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import { type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
 import type { FastifyReply } from 'fastify';
 import { ShutdownGate } from '../critical-section/shutdown-gate';
+import { PermissionProbe } from './permission-probe';
 import { RedisProbe } from './redis-probe';
 
 const SHAPE = {
@@ -25,6 +26,7 @@ export class HealthController {
     private readonly health: HealthCheckService,
     private readonly indicators: HealthIndicatorService,
     private readonly redis: RedisProbe,
+    private readonly permissions: PermissionProbe,
     private readonly gate: ShutdownGate,
   ) {}
 
@@ -45,7 +47,8 @@ export class HealthController {
   @Get('ready')
   @ApiOperation({
     summary: 'Whether this coordinator should be asked',
-    description: 'Writes a key to Redis and reads it back, within a deadline.',
+    description:
+      'Writes a key to Redis and reads it back, within a deadline, and asks whether the ACL permits every command that is needed.',
   })
   @ApiResponse({
     status: 200,
@@ -79,7 +82,9 @@ export class HealthController {
   private async redisTakesWrites() {
     const indicator = this.indicators.check('redis');
     if (this.gate.isClosed) return indicator.down({ fault: 'NOT_ASKED' });
-    const outcome = await this.redis.probe();
-    return outcome.isReady ? indicator.up() : indicator.down({ fault: outcome.fault });
+    const [outcome, missing] = await Promise.all([this.redis.probe(), this.permissions.missingForWork()]);
+    if (!outcome.isReady) return indicator.down({ fault: outcome.fault });
+    if (missing.length > 0) return indicator.down({ fault: 'NOT_PERMITTED', missingCommands: missing });
+    return indicator.up();
   }
 }

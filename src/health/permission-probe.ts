@@ -1,18 +1,25 @@
-import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordinator-options';
 import { CommandProbe } from '../redis/command-probe';
 
-/** An ACL rarely changes; the probe sends a command of each kind. */
-const PROBE_INTERVAL_MS = 10_000;
+/** The probe sends a command of each kind; readiness must turn within 2 s of a change of the ACL. */
+const PROBE_INTERVAL_MS = 500;
 
-/** Remembers which Redis commands the ACL does not permit, and asks again every ten seconds at most. */
+/** Without these a coordinator does its work all the same: notices are hints, and scanning is for repair. */
+const DISPENSABLE: ReadonlySet<string> = new Set(['PUBLISH', 'SCAN']);
+
+/** Remembers which Redis commands the ACL does not permit, and asks again when somebody wants to know, twice a second at most. */
 @Injectable()
 export class PermissionProbe implements OnApplicationBootstrap {
   private readonly logger = new Logger('Permissions');
   private missing: readonly string[] = [];
   private askedAtMs = Number.NEGATIVE_INFINITY;
-  private running: Promise<readonly string[]> | null = null;
+  private running: Promise<void> | null = null;
 
-  constructor(private readonly commands: CommandProbe) {}
+  constructor(
+    private readonly commands: CommandProbe,
+    @Inject(COORDINATOR_OPTIONS) private readonly options: CoordinatorOptions,
+  ) {}
 
   /** Said once at start: whoever wrote the ACL reads the log. */
   async onApplicationBootstrap(): Promise<void> {
@@ -24,22 +31,32 @@ export class PermissionProbe implements OnApplicationBootstrap {
     });
   }
 
-  /** As last answered; Redis that cannot be asked says nothing new. */
-  missingCommands(): Promise<readonly string[]> {
-    if (performance.now() - this.askedAtMs < PROBE_INTERVAL_MS) return Promise.resolve(this.missing);
+  /** As last answered; Redis that cannot be asked, or not within the deadline of a probe, says nothing new. */
+  async missingCommands(): Promise<readonly string[]> {
+    if (performance.now() - this.askedAtMs < PROBE_INTERVAL_MS) return this.missing;
     this.running ??= this.ask().finally(() => {
       this.running = null;
     });
-    return this.running;
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.options.limits.readinessProbeTimeoutMs);
+    });
+    await Promise.race([this.running, deadline]);
+    clearTimeout(timer);
+    return this.missing;
   }
 
-  private async ask(): Promise<readonly string[]> {
+  /** Those of the missing ones without which no group can be changed. */
+  async missingForWork(): Promise<readonly string[]> {
+    return (await this.missingCommands()).filter((command) => !DISPENSABLE.has(command));
+  }
+
+  private async ask(): Promise<void> {
     try {
       this.missing = await this.commands.missingCommands();
       this.askedAtMs = performance.now();
     } catch {
       // Said by the readiness probe and by the log of Redis faults already.
     }
-    return this.missing;
   }
 }

@@ -76,7 +76,7 @@ export class FaultWorld {
 /** Everything that is promised of a coordinator whose Redis fails for longer than a lease, and comes back. */
 export async function checkRedisFault(world: FaultWorld, fault: RedisFaultCase): Promise<void> {
   await world.open(fault);
-  const { coordinator, redis, traffic, key } = world;
+  const { coordinator, redis, traffic } = world;
   const before = new Map(MEMBERS.map((memberId) => [memberId, traffic.tenureOf(memberId).memberEpoch]));
 
   await fault.begin(redis);

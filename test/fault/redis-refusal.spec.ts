@@ -5,7 +5,11 @@ import { checkRedisFault, FaultWorld, type RedisFaultCase } from './redis-fault-
 const DEADLINE_MS = 10_000;
 const ADMIN = { username: 'admin', password: 'of-the-test' };
 const ACL = {
-  acl: ['user admin on >of-the-test ~* &* +@all', 'user coordinator on >secret ~* &* +@all'],
+  acl: [
+    'user default off',
+    'user admin on >of-the-test ~* &* +@all',
+    'user coordinator on >secret ~* &* +@all',
+  ],
   adminUser: ADMIN,
 };
 const asCoordinator = ({ port }: RedisServer): string => `redis://coordinator:secret@127.0.0.1:${port}`;
