@@ -3,6 +3,7 @@ import type { StoreRevision } from '../domain/epochs';
 import type { GroupMetadata, Leases } from '../domain/group/group-metadata';
 import type { GroupKey, MemberId, WriteId } from '../domain/ids';
 import type { EpochMillis } from '../domain/time';
+import type { RedisFault } from '../redis/redis-fault';
 
 /**
  * The metadata store: one value per group, changed only under the group's lock and only from the revision that was read.
@@ -119,13 +120,5 @@ export class StoreError extends Error {
   }
 }
 
-export type StoreFault =
-  | 'CONNECTION'
-  | 'TIMEOUT'
-  | 'OUT_OF_MEMORY'
-  | 'READ_ONLY'
-  | 'LOADING'
-  | 'NOT_AUTHENTICATED'
-  | 'NOT_PERMITTED'
-  | 'CLUSTER_REDIRECT'
-  | 'UNEXPECTED';
+/** The same closed set on both sides of the port. */
+export type StoreFault = RedisFault;
