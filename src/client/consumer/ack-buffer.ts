@@ -1,4 +1,5 @@
 import type { Clock } from './clock';
+import type { FlushTurn } from './flush-turn';
 
 export interface AckBufferOptions {
   /** Sends one XACK; resolves when Redis answered. */
@@ -6,6 +7,8 @@ export interface AckBufferOptions {
   /** Asked before each XACK: false refuses, and drops, everything that is buffered. */
   readonly mayAck: () => boolean;
   readonly clock: Clock;
+  /** Full batches and those of an idle shard wait for the end of the turn. */
+  readonly turn: FlushTurn;
   readonly onConfirmed: (ids: readonly string[]) => void;
   readonly onRefused: (count: number) => void;
   readonly onFailure: (error: unknown) => void;
@@ -13,8 +16,9 @@ export interface AckBufferOptions {
   readonly onSettled: () => void;
 }
 
-/** Ids of one XACK. */
+/** Ids that are worth an XACK, and the most that one carries. */
 const BATCH_SIZE = 100;
+const MAX_IDS = 1_000;
 /** Milliseconds that the first id of a batch waits for others, at most: what a crash makes another consumer handle again. */
 const MAX_DELAY_MS = 5;
 const RETRY_FIRST_MS = 50;
@@ -50,9 +54,14 @@ export class AckBuffer {
       return false;
     }
     this.buffered.push(id);
-    if (this.buffered.length >= BATCH_SIZE) this.flush();
+    if (this.buffered.length === BATCH_SIZE) this.options.turn.request(this);
     else if (this.cancelTimer === null) this.setTimer(MAX_DELAY_MS);
     return true;
+  }
+
+  /** Nothing more is coming for now. */
+  flushSoon(): void {
+    if (this.buffered.length > 0) this.options.turn.request(this);
   }
 
   flush(): void {
@@ -62,7 +71,7 @@ export class AckBuffer {
       return;
     }
     this.clearTimer();
-    while (this.buffered.length > 0) this.send(this.buffered.splice(0, BATCH_SIZE));
+    while (this.buffered.length > 0) this.send(this.buffered.splice(0, MAX_IDS));
   }
 
   close(): void {

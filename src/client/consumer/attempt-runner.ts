@@ -50,7 +50,7 @@ export class AttemptRunner {
   }
 
   private succeeded(worker: ShardWorker, attempt: Attempt): void {
-    if (!worker.acceptsOutcomes) {
+    if (!worker.isOpen) {
       this.environment.metrics.entries('ack_refused', 1);
       worker.released();
     } else if (this.environment.handling.ackMode === 'manual') {

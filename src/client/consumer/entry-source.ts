@@ -1,6 +1,9 @@
 import type { PendingEntry, RawEntry } from '../redis/group-commands';
 import { deliveredAttempt, pendingAttempt } from './attempt';
 import type { Attempt } from './attempt';
+import { backoffMs } from './outcome';
+import { Pause } from './pause';
+import type { WorkerEnvironment } from './worker-environment';
 
 /** Pending entries listed at once. */
 const PAGE_SIZE = 100;
@@ -18,9 +21,17 @@ export class EntrySource {
   private pageStart = 0;
   private lastListedId: string | null = null;
   private isListComplete = false;
-  private again: { readonly attempt: Attempt; isDue: boolean } | null = null;
+  private isListing = false;
+  private again: Attempt | null = null;
+  /** Before `again` is tried. */
+  private readonly pause: Pause;
 
-  constructor(private readonly list: (afterId: string | null, count: number) => Promise<PendingEntry[]>) {}
+  constructor(
+    private readonly environment: WorkerEnvironment,
+    private readonly streamKey: string,
+  ) {
+    this.pause = new Pause(environment.clock);
+  }
 
   /** Delivered entries that are not taken yet. */
   get undone(): number {
@@ -47,7 +58,7 @@ export class EntrySource {
 
   /** `isHandled`: entries that are pending only because the application has not acked them yet. */
   take(isHandled: (id: string) => boolean): Attempt | null {
-    if (this.again !== null) return this.takeAgain(this.again);
+    if (this.again !== null) return this.takeAgain();
     for (let entry = this.page[this.pageStart]; entry !== undefined; entry = this.page[this.pageStart]) {
       this.pageStart += 1;
       if (!isHandled(entry.id)) return pendingAttempt(entry.id, entry.deliveries);
@@ -58,10 +69,11 @@ export class EntrySource {
     return deliveredAttempt(entry[0], entry[1] ?? []);
   }
 
-  private takeAgain(again: { readonly attempt: Attempt; readonly isDue: boolean }): Attempt | null {
-    if (!again.isDue) return null;
+  private takeAgain(): Attempt | null {
+    if (this.pause.isOn) return null;
+    const attempt = this.again;
     this.again = null;
-    return again.attempt;
+    return attempt;
   }
 
   deliver(entries: readonly RawEntry[]): void {
@@ -69,11 +81,13 @@ export class EntrySource {
     this.deliveredStart = 0;
   }
 
-  /** Puts an entry back to the front; it comes out after `due` was called. */
-  tryAgain(attempt: Attempt): { due(): void } {
-    const again = { attempt, isDue: false };
-    this.again = again;
-    return { due: () => (again.isDue = true) };
+  /** Puts an entry back to the front; it comes out after a backoff, when `then` is called. */
+  tryLater(attempt: Attempt, then: () => void): void {
+    const { handling, random } = this.environment;
+    this.again = attempt;
+    this.pause.start(backoffMs(handling.retry, attempt.failures, random), then);
+    attempt.failures += 1;
+    attempt.needsClaim = attempt.deadLetter === null;
   }
 
   restartTakeover(): void {
@@ -83,9 +97,25 @@ export class EntrySource {
     this.isListComplete = false;
   }
 
-  /** Lists the next page of pending entries; what it rejects with leaves everything as it was. */
-  async loadPage(): Promise<void> {
-    const page = await this.list(this.lastListedId, PAGE_SIZE);
+  /** Lists the next page of pending entries, unless that is under way. A fault leaves everything as it was. */
+  list(onListed: () => void, onFault: (error: unknown) => void): void {
+    if (this.isListing) return;
+    this.isListing = true;
+    this.loadPage().then(
+      () => {
+        this.isListing = false;
+        onListed();
+      },
+      (error: unknown) => {
+        this.isListing = false;
+        onFault(error);
+      },
+    );
+  }
+
+  private async loadPage(): Promise<void> {
+    const { commands } = this.environment;
+    const page = await commands.pendingPage(this.streamKey, this.lastListedId, PAGE_SIZE);
     this.page = page;
     this.pageStart = 0;
     this.lastListedId = page.at(-1)?.id ?? this.lastListedId;
@@ -98,6 +128,7 @@ export class EntrySource {
     this.delivered = [];
     this.deliveredStart = 0;
     this.again = null;
+    this.pause.cancel();
     this.restartTakeover();
     return untried;
   }

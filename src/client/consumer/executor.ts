@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { MonotonicMillis } from '../../domain/time';
 import type { AttemptRunner } from './attempt-runner';
 import type { Clock } from './clock';
 import type { ShardWorker } from './shard-worker';
@@ -13,8 +14,8 @@ const TURN_MS = 10;
 export interface ExecutorOptions {
   readonly clock: Clock;
   readonly runner: AttemptRunner;
-  /** Whether the lease holds at this instant. */
-  readonly mayWork: () => boolean;
+  /** Whether the lease holds at this instant, which is now. */
+  readonly mayWork: (nowMs: MonotonicMillis) => boolean;
   /** It does not, although nobody said so yet: the process was paused. */
   readonly onLeaseDoubt: () => void;
 }
@@ -71,8 +72,9 @@ export class Executor {
   private async serve(worker: ShardWorker): Promise<boolean> {
     const { clock, runner, mayWork, onLeaseDoubt } = this.options;
     const startMs = clock.nowMs();
-    for (let served = 0; served < SLICE_ENTRIES; served += 1) {
-      if (!mayWork()) {
+    let nowMs = startMs;
+    for (let served = 0; served < SLICE_ENTRIES && nowMs - startMs < SLICE_MS; served += 1) {
+      if (!mayWork(nowMs)) {
         if (worker.isActive) onLeaseDoubt();
         return false;
       }
@@ -80,12 +82,12 @@ export class Executor {
       if (attempt === null) return false;
       const pending = runner.run(worker, attempt);
       if (pending !== undefined) await pending;
-      const nowMs = clock.nowMs();
+      nowMs = clock.nowMs();
       if (nowMs - this.turnStartMs >= TURN_MS) {
         await nextTurn();
-        this.turnStartMs = clock.nowMs();
+        nowMs = clock.nowMs();
+        this.turnStartMs = nowMs;
       }
-      if (nowMs - startMs >= SLICE_MS) break;
     }
     return true;
   }

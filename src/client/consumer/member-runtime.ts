@@ -7,6 +7,7 @@ import type { RevokeReason } from './consumer-events';
 import type { ConsumerMetrics } from './consumer-metrics';
 import type { CoordinatorPort } from './coordinator-port';
 import type { FaultReport } from './fault-report';
+import { FlushTurn } from './flush-turn';
 import { HeartbeatLoop } from './heartbeat-loop';
 import { MemberSession } from './member-session';
 import { Reader } from './reader';
@@ -184,12 +185,14 @@ export class MemberRuntime {
 
   private createWorkers(): WorkerSet {
     const { streamPrefix, handling, commands, clock, metrics, faults, session } = this.options;
-    const mayWork = (): boolean => this.session.mayWork(clock.nowMs());
     return new WorkerSet({
       environment: {
-        ...{ streamPrefix, handling, commands, clock, metrics, faults, mayWork },
+        ...{ streamPrefix, handling, commands, clock, metrics, faults },
+        turn: new FlushTurn((work) => commands.together(work)),
+        mayWork: () => this.session.mayWork(clock.nowMs()),
         ...{ memberId: session.memberId, random: session.random },
       },
+      mayWorkAt: (nowMs) => this.session.mayWork(nowMs),
       leaseTtlMs: () => this.session.currentLeaseTtlMs,
       onLeaseDoubt: () => this.loop.checkLease(),
       onReadInterest: () => this.reader.poke(),

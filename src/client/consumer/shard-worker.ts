@@ -3,19 +3,18 @@ import { streamKey } from '../../domain/routing/shard-keys';
 import type { ShardProgress } from '../../protocol';
 import type { RawEntry } from '../redis/group-commands';
 import { redisFaultOf } from '../redis/redis-faults';
-import { AckBuffer } from './ack-buffer';
+import type { AckBuffer } from './ack-buffer';
 import type { Attempt } from './attempt';
 import { EntrySource } from './entry-source';
+import { FaultPause } from './fault-pause';
+import { ManualAcks } from './manual-acks';
 import type { HandledShard } from './message';
-import { backoffMs } from './outcome';
-import { Pause } from './pause';
 import { PendingCare } from './pending-care';
+import { ShardPosition } from './shard-position';
+import { shardAcks } from './shard-acks';
+import { ShardEnding } from './shard-ending';
 import type { WorkerEnvironment, WorkerListener } from './worker-environment';
 
-/** Trouble with Redis that concerns one shard: list again, read again. Milliseconds. */
-const FAULT_BACKOFF = { firstMs: 50, maxMs: 2_000 };
-/** With `ackMode: 'manual'`: handled entries without an ack, above which the shard is not read further. */
-const MAX_UNACKED = 1_000;
 /** A shard is read again when no more than this share of a batch is left to be handled. */
 const READ_AGAIN_SHARE = 0.5;
 
@@ -35,24 +34,16 @@ export class ShardWorker implements HandledShard {
   private state: 'TAKEOVER' | 'READING' | 'DRAINING' | 'STOPPED' = 'TAKEOVER';
   private readonly source: EntrySource;
   private readonly acks: AckBuffer;
+  private readonly manualAcks: ManualAcks;
   private readonly care: PendingCare;
   private readonly abortController = new AbortController();
   private inHand: Attempt | null = null;
   private isInRead = false;
-  private isListing = false;
   private isTakeoverWanted = false;
-  /** Before an entry is tried again. */
-  private readonly retryPause: Pause;
   /** After trouble with this shard's stream: neither listed nor read while it is on. */
-  private readonly faultPause: Pause;
-  private faults = 0;
-  private ending: 'NO' | 'UNDER_WAY' | 'TOLD' = 'NO';
-  /** Delivered to this consumer and never tried: at a drain their delivery is not to count. */
-  private untried: string[] = [];
-  /** Handled, and the application has not acked them yet. */
-  private readonly unacked = new Set<string>();
-  private lastDeliveredId: string | null = null;
-  private lastAckedId: string | null = null;
+  private readonly faultPause: FaultPause;
+  private readonly ending: ShardEnding;
+  private readonly position = new ShardPosition();
 
   constructor(
     readonly shard: ShardIndex,
@@ -60,27 +51,20 @@ export class ShardWorker implements HandledShard {
     private readonly environment: WorkerEnvironment,
     private readonly listener: WorkerListener,
   ) {
-    const { clock, commands, metrics, faults } = environment;
     this.streamKey = streamKey(environment.streamPrefix, shard);
     this.memberId = environment.memberId;
-    this.source = new EntrySource(async (afterId, count) =>
-      commands.pendingPage(this.streamKey, afterId, count),
-    );
-    this.retryPause = new Pause(clock);
-    this.faultPause = new Pause(clock);
+    this.source = new EntrySource(environment, this.streamKey);
+    this.faultPause = new FaultPause(environment.clock, environment.random);
     this.care = new PendingCare(environment, this.streamKey);
-    this.acks = new AckBuffer({
-      send: async (ids) => commands.ack(this.streamKey, ids),
-      mayAck: () => environment.mayWork(),
-      clock,
-      onConfirmed: (ids) => {
-        this.lastAckedId = ids.at(-1) ?? this.lastAckedId;
-        metrics.entries('acked', ids.length);
-      },
-      onRefused: (count) => metrics.entries('ack_refused', count),
-      onFailure: (error) => faults.report('ACK', error),
+    this.acks = shardAcks(environment, this.streamKey, {
+      onConfirmed: (lastId) => this.position.acked(lastId),
       onSettled: () => this.advance(),
     });
+    this.ending = new ShardEnding(this.care, () => {
+      this.state = 'STOPPED';
+      this.listener.onStopped();
+    });
+    this.manualAcks = new ManualAcks(this.acks);
   }
 
   get signal(): AbortSignal {
@@ -91,9 +75,14 @@ export class ShardWorker implements HandledShard {
     return this.state === 'TAKEOVER' || this.state === 'READING';
   }
 
+  /** Whether the outcome of a handler still counts, the lease aside, which every ack looks at when it is sent. */
+  get isOpen(): boolean {
+    return this.state !== 'STOPPED' && !this.signal.aborted;
+  }
+
   /** Whether the outcome of a handler still counts. */
   get acceptsOutcomes(): boolean {
-    return this.state !== 'STOPPED' && !this.signal.aborted && this.environment.mayWork();
+    return this.isOpen && this.environment.mayWork();
   }
 
   get inFlight(): number {
@@ -101,16 +90,10 @@ export class ShardWorker implements HandledShard {
   }
 
   progress(): ShardProgress {
-    return {
-      shard: { shardIndex: this.shard },
-      streamKey: this.streamKey,
-      lastDeliveredId: this.lastDeliveredId,
-      lastAckedId: this.lastAckedId,
-      pendingCount: this.source.waiting + this.inFlight + this.acks.unconfirmed + this.unacked.size,
-    };
+    const { source, inFlight, acks, manualAcks } = this;
+    const pending = source.waiting + inFlight + acks.unconfirmed + manualAcks.count;
+    return this.position.progress(this.shard, this.streamKey, pending);
   }
-
-  // Commanded by the member session.
 
   start(): void {
     this.listPending();
@@ -144,14 +127,12 @@ export class ShardWorker implements HandledShard {
   }
 
   private dropWaiting(): void {
-    this.retryPause.cancel();
     this.faultPause.cancel();
-    this.untried.push(...this.source.clear());
+    this.ending.leavesUntried(this.source.clear());
     if (this.isInRead) this.listener.onReadUnwanted();
   }
 
-  // Asked and told by the reader.
-
+  /** Asked by the reader. */
   get wantsRead(): boolean {
     return this.mayRead && this.source.undone <= this.environment.handling.readCount * READ_AGAIN_SHARE;
   }
@@ -162,9 +143,9 @@ export class ShardWorker implements HandledShard {
   }
 
   private get mayRead(): boolean {
-    if (this.state !== 'READING' || this.isInRead || this.isTakeoverWanted || this.faultPause.isOn)
-      return false;
-    return !this.source.isWaitingToTryAgain && this.unacked.size < MAX_UNACKED;
+    const isHeldBack = this.isInRead || this.isTakeoverWanted || this.faultPause.isOn;
+    if (this.state !== 'READING' || isHeldBack) return false;
+    return !this.source.isWaitingToTryAgain && !this.manualAcks.isFull;
   }
 
   readStarted(): void {
@@ -175,14 +156,14 @@ export class ShardWorker implements HandledShard {
   readEnded(entries: readonly RawEntry[]): void {
     this.isInRead = false;
     if (entries.length > 0) {
-      this.faults = 0;
-      this.lastDeliveredId = entries.at(-1)?.[0] ?? this.lastDeliveredId;
+      this.faultPause.succeeded();
+      this.position.delivered(entries);
       if (this.isActive) {
         this.source.deliver(entries);
         this.listener.onReady();
         return;
       }
-      this.untried.push(...entries.map(([id]) => id));
+      this.ending.leavesUntried(entries.map(([id]) => id));
     }
     this.advance();
   }
@@ -214,12 +195,10 @@ export class ShardWorker implements HandledShard {
     if (await this.care.hasStrangers()) this.wantTakeover();
   }
 
-  // Taken and given back by the runner.
-
   /** The next entry to handle, null when none is ready. */
   next(): Attempt | null {
     if (!this.isActive || this.inHand !== null) return null;
-    this.inHand = this.source.take((id) => this.unacked.has(id));
+    this.inHand = this.source.take((id) => this.manualAcks.has(id));
     if (this.inHand === null) this.advance();
     return this.inHand;
   }
@@ -228,7 +207,7 @@ export class ShardWorker implements HandledShard {
   completed(attempt: Attempt): void {
     this.inHand = null;
     this.acks.add(attempt.id);
-    if (this.source.undone === 0) this.acks.flush();
+    if (this.source.undone === 0) this.acks.flushSoon();
     if (this.source.undone === 0 || this.state !== 'READING') this.advance();
     else if (this.wantsRead) this.listener.onReadInterest();
   }
@@ -241,17 +220,13 @@ export class ShardWorker implements HandledShard {
 
   /** Handled; the application acks it, or has. */
   leftToApplication(attempt: Attempt): void {
-    if (!attempt.isAcked) this.unacked.add(attempt.id);
+    this.manualAcks.handled(attempt);
     this.released();
   }
 
   ackByHand(id: string): boolean {
     if (this.environment.handling.ackMode !== 'manual' || !this.acceptsOutcomes) return false;
-    const attempt = this.inHand?.id === id ? this.inHand : null;
-    const isOpen = attempt === null ? this.unacked.delete(id) : !attempt.isAcked;
-    if (!isOpen) return false;
-    if (attempt !== null) attempt.isAcked = true;
-    const isAccepted = this.acks.add(id);
+    const isAccepted = this.manualAcks.ack(id, this.inHand);
     this.listener.onReadInterest();
     return isAccepted;
   }
@@ -259,22 +234,10 @@ export class ShardWorker implements HandledShard {
   /** The same entry again after a backoff; nothing behind it is handled before. */
   tryLater(attempt: Attempt): void {
     this.inHand = null;
-    if (this.isActive) {
-      const { handling, random } = this.environment;
-      const again = this.source.tryAgain(attempt);
-      const delayMs = backoffMs(handling.retry, attempt.failures, random);
-      attempt.failures += 1;
-      attempt.needsClaim = attempt.deadLetter === null;
-      this.acks.flush();
-      this.retryPause.start(delayMs, () => {
-        again.due();
-        this.listener.onReady();
-      });
-    }
+    this.acks.flush();
+    if (this.isActive) this.source.tryLater(attempt, () => this.listener.onReady());
     this.advance();
   }
-
-  // Within.
 
   /** Goes on to whatever comes next. Called whenever something ended; may be called at any time. */
   private advance(): void {
@@ -310,17 +273,14 @@ export class ShardWorker implements HandledShard {
   }
 
   private listPending(): void {
-    if (this.isListing || this.faultPause.isOn || !this.environment.mayWork()) return;
-    this.isListing = true;
-    this.source.loadPage().then(
+    if (this.faultPause.isOn || !this.environment.mayWork()) return;
+    this.source.list(
       () => {
-        this.isListing = false;
-        this.faults = 0;
+        this.faultPause.succeeded();
         if (this.isActive && !this.source.isPageUsedUp) this.listener.onReady();
         else this.advance();
       },
-      (error: unknown) => {
-        this.isListing = false;
+      (error) => {
         this.environment.faults.report(`TAKEOVER ${redisFaultOf(error)}`, error);
         this.backOff();
       },
@@ -328,27 +288,12 @@ export class ShardWorker implements HandledShard {
   }
 
   private backOff(): void {
-    const delayMs = backoffMs(FAULT_BACKOFF, this.faults, this.environment.random);
-    this.faults += 1;
-    this.faultPause.start(delayMs, () => this.advance());
+    if (this.isActive) this.faultPause.start(() => this.advance());
   }
 
   private finishWhenIdle(): void {
-    if (this.ending !== 'NO' || this.inHand !== null || this.isInRead) return;
+    if (this.inHand !== null || this.isInRead || this.ending.hasBegun) return;
     if (this.state === 'DRAINING') this.acks.flush();
-    if (!this.acks.isSettled) return;
-    this.ending = 'UNDER_WAY';
-    const mayTidy = this.state === 'DRAINING' && this.acceptsOutcomes;
-    const tidied = mayTidy ? this.care.leaveTidy(this.untried) : Promise.resolve();
-    tidied.then(
-      () => this.tellStopped(),
-      () => this.tellStopped(),
-    );
-  }
-
-  private tellStopped(): void {
-    this.state = 'STOPPED';
-    this.ending = 'TOLD';
-    this.listener.onStopped();
+    if (this.acks.isSettled) this.ending.begin(this.state === 'DRAINING' && this.acceptsOutcomes);
   }
 }

@@ -3,6 +3,7 @@ import type { GroupCommands } from '../redis/group-commands';
 import type { Clock } from './clock';
 import type { ConsumerMetrics } from './consumer-metrics';
 import type { FaultReport } from './fault-report';
+import type { FlushTurn } from './flush-turn';
 import type { InvalidMessageError } from '../handler-errors';
 import type { MessageContext, MessageHandler, StreamMessage } from './message';
 import type { RetryBackoff } from './outcome';
@@ -35,6 +36,7 @@ export interface WorkerEnvironment {
   readonly commands: GroupCommands;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly turn: FlushTurn;
   readonly metrics: ConsumerMetrics;
   readonly faults: FaultReport;
   /** Whether the lease holds at this instant. */

@@ -1,4 +1,5 @@
 import type { ShardIndex } from '../../domain/ids';
+import type { MonotonicMillis } from '../../domain/time';
 import type { ShardProgress } from '../../protocol';
 import { redisFaultOf } from '../redis/redis-faults';
 import { AttemptRunner } from './attempt-runner';
@@ -10,6 +11,8 @@ import type { WorkerEnvironment } from './worker-environment';
 export interface WorkerSetOptions {
   /** The environment of a tenure, but for its consumer name. */
   readonly environment: Omit<WorkerEnvironment, 'consumer'>;
+  /** Whether the lease holds at that instant. */
+  readonly mayWorkAt: (nowMs: MonotonicMillis) => boolean;
   readonly leaseTtlMs: () => number;
   readonly onLeaseDoubt: () => void;
   readonly onReadInterest: () => void;
@@ -59,11 +62,12 @@ export class WorkerSet implements ShardActivity {
   }
 
   beginTenure(memberEpoch: number): void {
-    const { environment, onLeaseDoubt, onDefect } = this.options;
+    const { environment, mayWorkAt, onLeaseDoubt, onDefect } = this.options;
     this.environment = { ...environment, consumer: `${environment.memberId}:${memberEpoch}` };
-    const { clock, mayWork } = environment;
     const executor = new Executor({
-      ...{ clock, mayWork, onLeaseDoubt },
+      clock: environment.clock,
+      mayWork: mayWorkAt,
+      onLeaseDoubt,
       runner: new AttemptRunner(this.environment),
     });
     this.executor = executor;

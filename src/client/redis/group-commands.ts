@@ -41,6 +41,11 @@ export class GroupCommands {
     private readonly group: string,
   ) {}
 
+  /** Runs `work` at once; the commands that it sends leave in one write when it returns. */
+  together(work: () => void): void {
+    this.link.gatherWrites(work);
+  }
+
   /** Number of ids that were pending. Harmless to repeat. */
   async ack(streamKey: string, ids: readonly string[]): Promise<number> {
     return this.link.client.xack(streamKey, this.group, ...ids);

@@ -44,6 +44,21 @@ export class RedisLink {
     this.readyListeners.add(listener);
   }
 
+  /** Runs `work` at once; what it writes leaves in one system call when it returns. */
+  gatherWrites(work: () => void): void {
+    if (!this.isReady) {
+      work();
+      return;
+    }
+    const { stream } = this.client;
+    stream.cork();
+    try {
+      work();
+    } finally {
+      stream.uncork();
+    }
+  }
+
   /** Drops the connection and makes a new one: whatever was not answered rejects. */
   cut(): void {
     if (!this.isClosed) this.client.disconnect(true);
