@@ -25,7 +25,7 @@ export function sabotagedRedis(url, sabotage) {
 
 /** early-ack: entries are acknowledged when they have been read, before any handler has seen them. */
 function ackWhatIsRead(client, command) {
-  if (command.name !== 'xreadgroup') return;
+  if (command.name.toLowerCase() !== 'xreadgroup') return;
   const group = String(command.args[1]);
   command.promise.then(
     (reply) => {
@@ -40,7 +40,7 @@ function ackWhatIsRead(client, command) {
 
 /** skip-pending: what former owners of a shard left unacknowledged is not seen, so it is not taken over. */
 function hidePending(_client, command) {
-  if (command.name !== 'xpending') return;
+  if (command.name.toLowerCase() !== 'xpending') return;
   const isSummary = command.args.length === 2;
   const resolve = command.resolve;
   command.resolve = () => resolve.call(command, isSummary ? [0, null, null, null] : []);

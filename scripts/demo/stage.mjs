@@ -16,7 +16,7 @@ const TIMING = {
   COORD_TICK_INTERVAL_MS: '100',
   COORD_LOCK_TTL_MS: '2000',
   COORD_ROUTING_REFRESH_MS: '1000',
-  COORD_ROUTING_LEASE_MS: '10000',
+  COORD_ROUTING_LEASE_MS: '30000',
 };
 
 /** REDIS_URL, or a server of our own that is gone with the demo. */
