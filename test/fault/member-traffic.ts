@@ -41,9 +41,11 @@ export class MemberTraffic {
   /** Resolves once all members have joined. */
   async start(members: readonly string[]): Promise<void> {
     for (const memberId of members) {
-      const joined = await this.coordinator.heartbeat(this.key, memberId);
-      if (joined.status !== 200) throw new Error(`${memberId} did not join: ${JSON.stringify(joined.body)}`);
-      this.learn(memberId, joined.body as HeartbeatAnswer);
+      await waitUntil(`${memberId} has joined`, ANSWER_DEADLINE_MS, async () => {
+        const joined = await this.coordinator.heartbeat(this.key, memberId);
+        if (joined.status === 200) this.learn(memberId, joined.body as HeartbeatAnswer);
+        return joined.status === 200;
+      });
     }
     for (const memberId of members) this.senders.push(this.repeat(() => this.beat(memberId)));
     let isJoining = true;
