@@ -1,19 +1,26 @@
 -- Moves one pending entry of a shard to its dead-letter stream and acknowledges it.
--- Atomic because a crash between the two would lose the entry or put it there twice; a repeat after a lost reply finds it
--- not pending any more and does nothing. All checks come before the first write, and the write that Redis may refuse (out
--- of memory, wrong type) comes first.
--- KEYS[1] stream of the shard
--- KEYS[2] dead-letter stream of the shard, in the same slot
--- ARGV[1] consumer group
--- ARGV[2] consumer name under which the entry has to be pending
--- ARGV[3] id of the entry
--- ARGV[4] reason: NON_RETRYABLE or MAX_DELIVERIES
--- ARGV[5] error, as text
--- ARGV[6] delivery count
--- The dead letter begins with the fields originalId, originalStream, consumerGroup, reason, error, deliveryCount, in this
--- order; the fields of the entry follow unchanged (as one field, fieldsJson, when they are more than Lua can pass on).
--- Replies: 1 moved; 0 not pending any more; 2 pending, but deleted from the stream: acknowledged, nothing to move;
---         -1 pending under another consumer name: nothing done
+--
+-- KEYS[1]  stream  the shard's
+-- KEYS[2]  stream  dead letters of the shard, in the same slot
+-- ARGV[1]  text    consumer group
+-- ARGV[2]  text    consumer name under which the entry has to be pending
+-- ARGV[3]  id      of the entry
+-- ARGV[4]  text    reason: NON_RETRYABLE or MAX_DELIVERIES
+-- ARGV[5]  text    error
+-- ARGV[6]  count   deliveries
+--
+-- Returns one of
+--   1   moved. The dead letter begins with the fields originalId, originalStream, consumerGroup, reason, error and
+--       deliveryCount, in this order; all that follows are the entry's own, unchanged (as one, fieldsJson, when they are
+--       more than Lua can pass on)
+--   0   not pending any more, nothing done
+--   2   pending, but deleted from the stream: acknowledged, nothing to move
+--   -1  pending under another consumer name, nothing done
+--
+-- Atomic because a crash between the two writes would lose the entry or leave it in both places. Repeated after a lost reply it
+-- finds nothing pending. All checks come before the first write, and the write that Redis may refuse (out of memory, wrong
+-- type) comes first.
+
 local MAX_PASSED_ON = 7000
 local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if #pending == 0 then
