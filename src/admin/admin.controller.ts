@@ -1,5 +1,17 @@
-import { Body, Controller, Delete, Get, HttpCode, Logger, Param, Post, Req } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  Logger,
+  Param,
+  Post,
+  Req,
+  UseInterceptors,
+} from '@nestjs/common';
 import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { CriticalSectionInterceptor } from '../critical-section/critical-section.interceptor';
 import { type SectionRequest, sectionRequest } from '../critical-section/section-request';
 import { type AdminResult, type DeletedGroup, onFenceMember } from '../domain/coordinator/on-admin';
 import type { GroupMetadata } from '../domain/group/group-metadata';
@@ -24,6 +36,7 @@ interface Identified {
 }
 
 @ApiTags('administration')
+@UseInterceptors(CriticalSectionInterceptor)
 @Controller('coord/v1/streams/:streamPrefix')
 export class AdminController {
   private readonly logger = new Logger('Admin');

@@ -1,9 +1,7 @@
 import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { mergeMap, type Observable } from 'rxjs';
-import { CriticalSection } from './critical-section';
-import { EffectRunner } from './effects';
-import { StateConflictError } from './section-errors';
-import { isSectionRequest, type SectionRequest } from './section-request';
+import { SectionDoor } from './section-door';
+import { isSectionRequest } from './section-request';
 
 const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -19,39 +17,22 @@ export class OutsideCriticalSectionError extends Error {
 }
 
 /**
- * The way of every request into the critical section: a handler validates and returns a `SectionRequest`; this runs its
- * command, carries out the effects, and lets it answer once the section is left. A reading route may return one too; a
- * mutating route must.
+ * The way of a controller's requests into the critical section: a handler validates and returns a `SectionRequest`, this
+ * takes it through the door. A reading route may return one too; a mutating route must. The heartbeat alone goes to the door
+ * itself (docs/adr/0008): test/e2e/surface.spec.ts shows that every mutating route gets there.
  */
 @Injectable()
 export class CriticalSectionInterceptor implements NestInterceptor {
-  constructor(
-    private readonly section: CriticalSection,
-    private readonly effects: EffectRunner,
-  ) {}
+  constructor(private readonly door: SectionDoor) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const { method } = context.switchToHttp().getRequest<{ readonly method: string }>();
     return next.handle().pipe(
       mergeMap(async (returned: unknown) => {
-        if (isSectionRequest(returned)) return this.run(returned);
+        if (isSectionRequest(returned)) return this.door.answer(returned);
         if (READING_METHODS.has(method)) return returned;
         throw new OutsideCriticalSectionError(`${context.getClass().name}.${context.getHandler().name}`);
       }),
     );
-  }
-
-  private async run(request: SectionRequest<unknown>): Promise<unknown> {
-    try {
-      const result = await this.section.run(request.key, request.command);
-      const state =
-        result.effects.length === 0 ? result.state : await this.effects.carryOut(request.key, result);
-      return await request.respond(result.reply, state);
-    } catch (error) {
-      if (error instanceof StateConflictError && request.respondToConflict !== undefined) {
-        return request.respondToConflict(error);
-      }
-      throw error;
-    }
   }
 }

@@ -1,5 +1,4 @@
 import { Global, Module, type Provider, type Type } from '@nestjs/common';
-import { APP_INTERCEPTOR } from '@nestjs/core';
 import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordinator-options';
 import { FaultLog } from '../http/fault-log';
 import { CoordinatorMetrics } from '../metrics/coordinator-metrics';
@@ -14,10 +13,12 @@ import { CriticalSection } from './critical-section';
 import { CriticalSectionInterceptor } from './critical-section.interceptor';
 import { EffectRunner } from './effects';
 import { GroupWatch } from './group-watch';
+import { LateRequests } from './late-requests';
 import { LoopView } from './loop-view';
 import { assembleSection, type SectionAssembly } from './section-assembly';
+import { SectionDoor } from './section-door';
 import { sectionOptions } from './section-options';
-import { SectionTermination } from './section-termination';
+import { SectionTermination, type TerminationBounds } from './section-termination';
 import { ShutdownGate } from './shutdown-gate';
 import { TerminationHook } from './termination-hook';
 
@@ -26,6 +27,18 @@ export const SECTION_ASSEMBLY = Symbol('SECTION_ASSEMBLY');
 
 /** The rest of the grace period is for answering, closing connections and exiting. */
 const SECTIONS_SHARE_OF_GRACE = 0.7;
+/** How long requests may go on to come, and a time without any that is long for those who were answered at once. */
+const LATE_REQUESTS_SHARE_OF_GRACE = 0.1;
+const MAX_LATE_REQUESTS_MS = 1_000;
+const LULL_MS = 100;
+
+function terminationBounds(graceMs: number): TerminationBounds {
+  const atMostMs = Math.min(graceMs * LATE_REQUESTS_SHARE_OF_GRACE, MAX_LATE_REQUESTS_MS);
+  return {
+    sectionsMs: graceMs * SECTIONS_SHARE_OF_GRACE,
+    lull: { lullMs: Math.min(LULL_MS, atMostMs), atMostMs },
+  };
+}
 
 function part<Part>(provide: Type<Part>, pick: (assembly: SectionAssembly) => Part): Provider<Part> {
   return { provide, inject: [SECTION_ASSEMBLY], useFactory: pick };
@@ -40,7 +53,7 @@ const parts: readonly Provider[] = [
   part(ClockGuard, ({ clockGuard }) => clockGuard),
 ];
 
-/** Binds the critical section to the store, and every route to the critical section. */
+/** Binds the critical section to the store. Controllers use its interceptor. */
 @Global()
 @Module({
   providers: [
@@ -71,15 +84,22 @@ const parts: readonly Provider[] = [
     },
     {
       provide: SectionTermination,
-      inject: [CriticalSection, CoordinatorMetrics, COORDINATOR_OPTIONS],
+      inject: [CriticalSection, CoordinatorMetrics, LateRequests, COORDINATOR_OPTIONS],
       useFactory: (
         section: CriticalSection,
         metrics: CoordinatorMetrics,
+        lateRequests: LateRequests,
         { shutdownGraceMs }: CoordinatorOptions,
-      ) => new SectionTermination(section, metrics, shutdownGraceMs * SECTIONS_SHARE_OF_GRACE),
+      ) => new SectionTermination(section, metrics, lateRequests, terminationBounds(shutdownGraceMs)),
+    },
+    {
+      provide: LateRequests,
+      inject: [SECTION_ASSEMBLY],
+      useFactory: ({ clock }: SectionAssembly) => new LateRequests(clock),
     },
     TerminationHook,
-    { provide: APP_INTERCEPTOR, useClass: CriticalSectionInterceptor },
+    SectionDoor,
+    CriticalSectionInterceptor,
   ],
   exports: [
     SECTION_ASSEMBLY,
@@ -90,6 +110,8 @@ const parts: readonly Provider[] = [
     LoopView,
     ClockGuard,
     EffectRunner,
+    SectionDoor,
+    CriticalSectionInterceptor,
   ],
 })
 export class CriticalSectionModule {}

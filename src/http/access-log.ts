@@ -1,6 +1,7 @@
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordinator-options';
 import { CoordinatorMetrics } from '../metrics/coordinator-metrics';
 
 const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -13,11 +14,15 @@ export const HEARTBEAT_ROUTE = /\/heartbeat$/;
 @Injectable()
 export class AccessLog implements OnModuleInit {
   private readonly logger = new Logger('Access');
+  private readonly logsReads: boolean;
 
   constructor(
+    @Inject(COORDINATOR_OPTIONS) options: CoordinatorOptions,
     private readonly host: HttpAdapterHost,
     private readonly metrics: CoordinatorMetrics,
-  ) {}
+  ) {
+    this.logsReads = options.logLevel === 'debug' || options.logLevel === 'trace';
+  }
 
   onModuleInit(): void {
     const fastify = this.host.httpAdapter.getInstance<FastifyInstance>();
@@ -28,18 +33,21 @@ export class AccessLog implements OnModuleInit {
   }
 
   private record(request: FastifyRequest, reply: FastifyReply): void {
-    const route = request.is404 ? '(none)' : (request.routeOptions.url ?? '(none)');
-    this.metrics.requestAnswered(request.method, route, reply.statusCode, reply.elapsedTime);
+    const { is404, method } = request;
+    const route = is404 ? '(none)' : (request.routeOptions.url ?? '(none)');
+    const durationMs = reply.elapsedTime;
+    this.metrics.requestAnswered(method, route, reply.statusCode, durationMs);
+    const isMutation = !READING_METHODS.has(method) && !HEARTBEAT_ROUTE.test(route) && !is404;
+    if (!isMutation && !this.logsReads) return;
     const line = {
       message: 'answered',
       requestId: request.id,
-      method: request.method,
+      method,
       route,
       params: shownParams(request.params),
       httpStatus: reply.statusCode,
-      durationMs: Math.round(reply.elapsedTime * 10) / 10,
+      durationMs: Math.round(durationMs * 10) / 10,
     };
-    const isMutation = !READING_METHODS.has(request.method) && !HEARTBEAT_ROUTE.test(route) && !request.is404;
     if (isMutation) this.logger.log(line);
     else this.logger.debug(line);
   }

@@ -2,8 +2,7 @@ import { Body, Controller, HttpCode, Inject, Param, Post, Res } from '@nestjs/co
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordinator-options';
-import { type SectionRequest, sectionRequest } from '../critical-section/section-request';
-import type { HeartbeatReply } from '../domain/coordinator/heartbeat-reply';
+import { SectionDoor } from '../critical-section/section-door';
 import { onHeartbeat } from '../domain/coordinator/on-heartbeat';
 import { invalidRequest } from '../http/api-error';
 import { ApiMutationErrors } from '../http/api-errors';
@@ -25,6 +24,7 @@ export class HeartbeatController {
   constructor(
     @Inject(COORDINATOR_OPTIONS) private readonly options: CoordinatorOptions,
     private readonly answers: HeartbeatAnswers,
+    private readonly door: SectionDoor,
   ) {}
 
   @Post('heartbeat')
@@ -40,13 +40,14 @@ export class HeartbeatController {
     @Param() path: MemberPathDto,
     @Body() body: HeartbeatDto,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): SectionRequest<HeartbeatReply> {
+  ): Promise<unknown> {
     const conflicts = heartbeatConflicts(body, path.memberId, this.options.maxShardCount);
     if (conflicts.length > 0) throw invalidRequest(reportedDetails(conflicts));
     const key = groupKeyOf(path);
     const request = heartbeatRequestOf(body, path.memberId);
     const longPoll = { waitMs: body.waitMs ?? 0, signal: () => clientGoneSignal(reply) };
-    return sectionRequest({
+    // Not by the interceptor: Nest's machinery around one costs more than all the rest of this route (docs/adr/0008).
+    return this.door.answer({
       key,
       command: onHeartbeat(request, PROTOCOL_RANGE),
       respond: (decided) => this.answers.answer(key, request, decided, longPoll),

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Histogram, register } from 'prom-client';
-import { BoundedLabel } from './bounded-labels';
+import { BoundedLabel, OTHER } from './bounded-labels';
 import { METRICS, type MetricName, type MetricSpec } from './metric-catalog';
 
 type NameOf<Kind extends MetricSpec['kind']> = {
@@ -8,6 +8,7 @@ type NameOf<Kind extends MetricSpec['kind']> = {
 }[MetricName];
 
 const MS_PER_SECOND = 1_000;
+const STATUS_CLASSES = ['0xx', '1xx', '2xx', '3xx', '4xx', '5xx'];
 /** Values of one label at most. Routes, commands and codes are some dozens; this holds even if one is not. */
 const LABEL_VALUES = 100;
 
@@ -20,7 +21,7 @@ export class CoordinatorMetrics {
   private readonly counters = new Map<string, Counter>();
   private readonly gauges = new Map<string, Gauge>();
   private readonly histograms = new Map<string, Histogram>();
-  private readonly labels = new Map<string, BoundedLabel>();
+  private readonly labels = new Map<string, ReadonlyMap<string, BoundedLabel>>();
 
   constructor() {
     for (const [name, spec] of Object.entries<MetricSpec>(METRICS)) this.create(name, spec);
@@ -28,7 +29,7 @@ export class CoordinatorMetrics {
 
   // --- HTTP
   requestAnswered(method: string, route: string, httpStatus: number, ms: number): void {
-    const status_class = `${Math.floor(httpStatus / 100)}xx`;
+    const status_class = STATUS_CLASSES[Math.floor(httpStatus / 100)] ?? OTHER;
     this.count('redis_stream_coord_http_requests_total', { method, route, status_class });
     this.observe('redis_stream_coord_http_request_duration_seconds', ms / MS_PER_SECOND, { route });
   }
@@ -124,20 +125,17 @@ export class CoordinatorMetrics {
     this.histograms.get(name)?.observe(this.bounded(name, labels), value);
   }
 
+  /** Changes `labels`, which nobody else holds: this runs with every request. */
   private bounded(name: string, labels: Record<string, string>): Record<string, string> {
-    const bounded: Record<string, string> = {};
-    for (const [label, value] of Object.entries(labels)) {
-      const key = `${name} ${label}`;
-      const limit = this.labels.get(key) ?? new BoundedLabel(LABEL_VALUES);
-      this.labels.set(key, limit);
-      bounded[label] = limit.of(value);
-    }
-    return bounded;
+    const limits = this.labels.get(name);
+    for (const label in labels) labels[label] = limits?.get(label)?.of(labels[label] ?? OTHER) ?? OTHER;
+    return labels;
   }
 
   /** A second application in the same process (tests) shares the series of the first. */
   private create(name: string, spec: MetricSpec): void {
     const settings = { name, help: spec.help, labelNames: [...spec.labels] };
+    this.labels.set(name, new Map(spec.labels.map((label) => [label, new BoundedLabel(LABEL_VALUES)])));
     const existing = register.getSingleMetric(name);
     if (spec.kind === 'counter') {
       this.counters.set(name, existing instanceof Counter ? existing : new Counter(settings));

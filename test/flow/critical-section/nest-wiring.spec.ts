@@ -1,10 +1,11 @@
-import { Controller, Get, Global, Module, Post } from '@nestjs/common';
+import { Controller, Get, Global, Module, Post, UseInterceptors } from '@nestjs/common';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { OptionsModule } from '../../../src/config/options.module';
 import { readOptions } from '../../../src/config/read-options';
+import { CriticalSectionInterceptor } from '../../../src/critical-section/critical-section.interceptor';
 import { CriticalSectionModule } from '../../../src/critical-section/critical-section.module';
 import { GroupWatch } from '../../../src/critical-section/group-watch';
 import { sectionRequest } from '../../../src/critical-section/section-request';
@@ -31,6 +32,7 @@ import { bump } from './tiny-commands';
 
 const node = new MemoryNode(() => Date.now() as EpochMillis);
 
+@UseInterceptors(CriticalSectionInterceptor)
 @Controller('probe')
 class ProbeController {
   constructor(private readonly watch: GroupWatch) {}

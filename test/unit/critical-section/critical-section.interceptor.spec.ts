@@ -5,6 +5,7 @@ import { CriticalSection } from '../../../src/critical-section/critical-section'
 import { CriticalSectionInterceptor } from '../../../src/critical-section/critical-section.interceptor';
 import { EffectRunner } from '../../../src/critical-section/effects';
 import { NO_SECTION_METRICS } from '../../../src/critical-section/section-metrics';
+import { SectionDoor } from '../../../src/critical-section/section-door';
 import { isSectionRequest, sectionRequest } from '../../../src/critical-section/section-request';
 import { onCreateGroup } from '../../../src/domain/coordinator/on-admin';
 import type { Incarnation } from '../../../src/domain/ids';
@@ -36,7 +37,7 @@ function intercepted() {
   const provisioner = new MemoryStreamProvisioner(world.node);
   const metrics = NO_SECTION_METRICS;
   const effects = new EffectRunner({ section, provisioner, faults: { report: () => undefined }, metrics });
-  const interceptor = new CriticalSectionInterceptor(section, effects);
+  const interceptor = new CriticalSectionInterceptor(new SectionDoor(section, effects));
   const answer = (method: string, value: unknown): Promise<unknown> =>
     lastValueFrom(interceptor.intercept(requestWith(method), returning(value)));
   return { world, coordinator, answer };
@@ -114,10 +115,8 @@ describe('the critical section interceptor', () => {
   });
 
   it('is given its parts by their classes', () => {
-    expect(Reflect.getMetadata('design:paramtypes', CriticalSectionInterceptor)).toEqual([
-      CriticalSection,
-      EffectRunner,
-    ]);
+    expect(Reflect.getMetadata('design:paramtypes', CriticalSectionInterceptor)).toEqual([SectionDoor]);
+    expect(Reflect.getMetadata('design:paramtypes', SectionDoor)).toEqual([CriticalSection, EffectRunner]);
   });
 });
 
