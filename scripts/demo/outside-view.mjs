@@ -5,6 +5,7 @@ import { CoordinatorClient } from 'redis-stream-coordinator/client';
 import { readLog } from './verdict.mjs';
 
 const MONITORING_TIMEOUT_MS = 1_000;
+const DELETION_TIMEOUT_MS = 10_000;
 
 export class OutsideView {
   #redis;
@@ -13,6 +14,7 @@ export class OutsideView {
 
   constructor(redisUrl, coordinatorUrl, stream) {
     this.#redis = new Redis(redisUrl, { maxRetriesPerRequest: 2 });
+    this.#redis.on('error', () => undefined); // the command that needed it rejects
     this.#coordinator = new CoordinatorClient({ coordinatorUrl, timeoutMs: MONITORING_TIMEOUT_MS });
     this.#stream = stream;
   }
@@ -45,11 +47,17 @@ export class OutsideView {
     return (await this.#coordinator.monitoredGroup(streamPrefix, consumerGroup)).assignmentEpoch;
   }
 
-  /** Deletes the stream with its group, and whatever begins with `keyPrefix`: for a Redis that is not ours. */
-  async removeTraces(keyPrefix) {
+  async deleteStream() {
     const { streamPrefix, consumerGroup } = this.#stream;
     const body = { requestedBy: 'demo', reason: 'the demo is over', force: true, purgeStreams: true };
-    await this.#coordinator.deleteGroup(streamPrefix, consumerGroup, body, { timeoutMs: 10_000 });
+    await this.#coordinator.deleteGroup(streamPrefix, consumerGroup, body, {
+      timeoutMs: DELETION_TIMEOUT_MS,
+    });
+  }
+
+  /** What is left of the demo in a Redis that is not its own. */
+  async removeKeys(keyPrefix) {
+    const { streamPrefix } = this.#stream;
     for (const pattern of [`${keyPrefix}*`, `{${streamPrefix}:*`, `${streamPrefix}:*`]) {
       for await (const keys of this.#redis.scanStream({ match: pattern, count: 500 })) {
         if (keys.length > 0) await this.#redis.unlink(...keys);

@@ -43,7 +43,11 @@ export async function play(troupe, { sabotage, rowLimit, say }) {
       sabotage,
     );
     const result = await new Play({ troupe, coordinator, stream, view, company, say, rowLimit }).run();
-    if (!redis.isOurs) await view.removeTraces(keyPrefix);
+    if (!redis.isOurs) {
+      await view.deleteStream();
+      await coordinator.stop(); // it writes a key with each pass of its loop
+      await view.removeKeys(keyPrefix);
+    }
     return result;
   } finally {
     await view.close();
