@@ -18,9 +18,11 @@ const GROUPS = 10;
 const MEMBERS_PER_GROUP = 100;
 const SHARDS_PER_GROUP = 256;
 const IN_FLIGHT = 64;
-const PHASE_MS = 3_000;
-const WARM_UP_MS = 4_000;
-const PHASES_PER_RUN = 2;
+const PHASE_MS = 1_000;
+/** By number, not by time: code that runs half compiled is another subject. */
+const WARM_UP_REQUESTS = 30_000;
+const WARM_UP_PHASE_MS = 1_000;
+const PHASES_PER_RUN = 6;
 const MONITOR_MS = 2_000;
 const RATIO_LIMIT = 0.6;
 const COMMANDS_LIMIT = 0.25;
@@ -70,6 +72,10 @@ async function phase(url, pid, durationMs = PHASE_MS) {
   return { ...result, cpuMs, scriptCalls: callsBetween(callsBefore, callsAfter, SCRIPT_CALLS) };
 }
 
+async function warmUp(url, pid) {
+  for (let done = 0; done < WARM_UP_REQUESTS; ) done += (await phase(url, pid, WARM_UP_PHASE_MS)).count;
+}
+
 const total = (phases, field) => phases.reduce((sum, one) => sum + one[field], 0);
 
 async function oneRun() {
@@ -106,8 +112,8 @@ async function commandsPerScriptCall() {
 
 try {
   await prepareMembers();
-  await phase(coordinator.url, coordinator.pid, WARM_UP_MS);
-  await phase(noopUrl, noop.pid, WARM_UP_MS);
+  await warmUp(coordinator.url, coordinator.pid);
+  await warmUp(noopUrl, noop.pid);
   const before = await versions();
   const runs = await measureRuns(oneRun);
   const allPerScript = await commandsPerScriptCall();
