@@ -31,7 +31,11 @@ describe('a consumer process that is stopped past its lease, and goes on', () =>
     const stage = await world.stage('paused', 2);
     const sleeper = await stage.joined('sleeper');
     const gate = stage.newFile();
-    await stage.publish(0, [...plainEntries(0, 3), { n: 3, kind: 'gate', file: gate }, ...plainEntries(4, 8)]);
+    await stage.publish(0, [
+      ...plainEntries(0, 3),
+      { n: 3, kind: 'gate', file: gate },
+      ...plainEntries(4, 8),
+    ]);
     await sleeper.until(
       'is at work on the entry at the gate',
       (lines) => lines.some(({ what, n }) => what === 'started' && n === 3),
@@ -108,7 +112,9 @@ describe('a consumer process that is stopped past its lease, and goes on', () =>
     expect(newIds.size).toBe(WOKEN_ENTRIES);
     const current = await stage.connections('sleeper');
     const everSleepers = new Set([...addresses, ...current.map(({ address }) => address)]);
-    const ackedSince = acksFrom(monitor.seen.slice(thawedAt), everSleepers).flatMap(({ parts }) => parts.slice(2));
+    const ackedSince = acksFrom(monitor.seen.slice(thawedAt), everSleepers).flatMap(({ parts }) =>
+      parts.slice(2),
+    );
     expect([...new Set(ackedSince)].sort()).toEqual([...newIds].sort());
     const newNames = new Set(
       readsBy(monitor.seen.slice(thawedAt), (consumer) => consumer.startsWith('sleeper-m0:')).map(
