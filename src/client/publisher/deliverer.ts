@@ -35,13 +35,45 @@ const REDIRECTS = new Set(['MOVED', 'ASK']);
 export class Deliverer {
   constructor(private readonly settings: DelivererSettings) {}
 
-  /** Never rejects: the delivery is over when it resolves. */
-  async deliver(delivery: Delivery): Promise<void> {
-    const { appender } = this.settings;
+  /** `onEnd` is called when the delivery is over and nothing of it waits anywhere any more. */
+  deliver(delivery: Delivery, onEnd: () => void): void {
+    if (delivery.isOver()) {
+      onEnd();
+      return;
+    }
+    const sent = this.sendAtOnce(delivery);
+    if (sent === null) {
+      this.pursue(delivery, null).then(onEnd, onEnd);
+      return;
+    }
+    // The common way is short: nothing between the answer of Redis and that of the publisher.
+    const answered = sent.then((outcome) => {
+      if (outcome.kind !== 'APPENDED') return this.pursue(delivery, outcome).then(onEnd);
+      delivery.succeed(outcome.id);
+      onEnd();
+      return undefined;
+    });
+    answered.catch((error: unknown) => delivery.fail(error));
+  }
+
+  /** Null when there is something to wait for first. */
+  private sendAtOnce(delivery: Delivery): Promise<AppendOutcome> | null {
+    const routing = this.usableRouting();
+    return routing !== null && routing.shardCount > 0 && this.settings.appender.isReady
+      ? this.append(delivery, routing)
+      : null;
+  }
+
+  /** Carries on after an outcome, or from the beginning. Never rejects. */
+  private async pursue(delivery: Delivery, outcome: AppendOutcome | null): Promise<void> {
+    const { appender, streamPrefix } = this.settings;
     try {
-      while (!delivery.isOver) {
+      if (outcome !== null) await this.conclude(delivery, outcome);
+      while (!delivery.isOver()) {
         const routing = this.usableRouting() ?? (await this.renewRouting(delivery));
-        if (appender.isReady) await this.send(delivery, routing);
+        if (delivery.isOver()) return; // while it waited for the routing
+        if (routing.shardCount === 0) throw new NoShardsError(streamPrefix);
+        if (appender.isReady) await this.conclude(delivery, await this.append(delivery, routing));
         else await delivery.until('a connection to Redis', (wake) => appender.onceReady(wake));
       }
     } catch (error) {
@@ -66,45 +98,38 @@ export class Deliverer {
     return routing;
   }
 
-  private async send(delivery: Delivery, routing: ProducerRouting): Promise<void> {
-    if (delivery.isOver) return; // while it waited for the routing
-    if (routing.shardCount === 0) throw new NoShardsError(this.settings.streamPrefix);
+  private append(delivery: Delivery, routing: ProducerRouting): Promise<AppendOutcome> {
+    const { appender, streamPrefix, trimToApproximately } = this.settings;
     const shardIndex = shardIndexOf(delivery.key, routing.shardCount);
-    const streamKey =
-      routing.shards[shardIndex]?.streamKey ?? spellStreamKey(this.settings.streamPrefix, shardIndex);
+    const streamKey = routing.shards[shardIndex]?.streamKey ?? spellStreamKey(streamPrefix, shardIndex);
+    delivery.shardIndex = shardIndex;
     delivery.streamKey = streamKey;
     delivery.unanswered += 1;
-    const outcome = await this.settings.appender.append(
-      streamKey,
-      delivery.fields,
-      this.settings.trimToApproximately,
-    );
-    if (outcome.kind === 'APPENDED') delivery.succeed(shardIndex, outcome.id);
-    else await this.handleFailure(delivery, outcome);
+    return appender.append(streamKey, delivery.fields, trimToApproximately);
   }
 
-  /** Throws when the delivery has to end; else it is sent again if it still has time. */
-  private async handleFailure(
-    delivery: Delivery,
-    outcome: Exclude<AppendOutcome, { kind: 'APPENDED' }>,
-  ): Promise<void> {
+  /** Throws when the delivery has to end; else it is over, or sent again if it still has time. */
+  private async conclude(delivery: Delivery, outcome: AppendOutcome): Promise<void> {
     if (outcome.kind === 'UNCERTAIN') {
       if (delivery.unanswered >= MAX_SENDINGS) throw outcome.cause;
       return;
     }
+    if (outcome.kind === 'APPENDED') {
+      delivery.succeed(outcome.id);
+      return;
+    }
     delivery.unanswered -= 1; // nothing was written
+    const { clock, refresher } = this.settings;
     switch (outcome.kind) {
       case 'NOT_SENT':
-        return delivery.until('a connection to Redis', (wake) =>
-          this.settings.clock.after(NOT_SENT_PAUSE_MS, wake),
-        );
+        return delivery.until('a connection to Redis', (wake) => clock.after(NOT_SENT_PAUSE_MS, wake));
       case 'MISSING':
         if (delivery.wasMissing) throw new StreamMissingError(delivery.streamKey);
         delivery.wasMissing = true;
         return this.refreshRoute(delivery.streamKey);
       case 'REJECTED': {
         const { redisCode, retryable, cause } = outcome;
-        if (REDIRECTS.has(redisCode)) this.settings.refresher.hurry();
+        if (REDIRECTS.has(redisCode)) refresher.hurry();
         throw new PublishRejectedError(delivery.streamKey, redisCode, retryable, { cause });
       }
     }

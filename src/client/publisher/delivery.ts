@@ -10,6 +10,8 @@ export interface PublishedEntry {
   readonly duplicatePossible: boolean;
 }
 
+const nothing = (): void => undefined;
+
 /**
  * One publish under way. Open until it is published, failed, or out of time, whichever comes first; what comes later changes
  * nothing. `unanswered` counts the sendings that may have been written: with any of them an error says that the outcome is
@@ -18,12 +20,15 @@ export interface PublishedEntry {
 export class Delivery {
   readonly result: Promise<PublishedEntry>;
   streamKey = '';
+  shardIndex = 0;
   unanswered = 0;
   /** The stream was missing under an earlier route. */
   wasMissing = false;
   waitingFor = 'the start of the publisher';
+  /** Called once, when it is over. */
+  onOver: () => void = nothing;
   private settled = false;
-  private wake: () => void = () => undefined;
+  private wake: () => void = nothing;
   private resolve!: (entry: PublishedEntry) => void;
   private reject!: (error: unknown) => void;
 
@@ -38,20 +43,24 @@ export class Delivery {
     });
   }
 
-  get isOver(): boolean {
+  isOver(): boolean {
     return this.settled;
   }
 
-  succeed(shardIndex: number, id: string): void {
+  /** Does nothing when it is over. */
+  succeed(id: string): void {
+    if (this.settled) return;
     this.settled = true;
-    const duplicatePossible = this.unanswered > 1;
-    this.resolve({ streamKey: this.streamKey, id, shardIndex, duplicatePossible });
+    this.onOver();
+    const { streamKey, shardIndex, unanswered } = this;
+    this.resolve({ streamKey, id, shardIndex, duplicatePossible: unanswered > 1 });
   }
 
   /** Does nothing when it is over. */
   fail(cause: unknown): void {
     if (this.settled) return;
     this.settled = true;
+    this.onOver();
     this.reject(
       this.unanswered > 0 ? new PublishUncertainError(this.streamKey, this.unanswered, { cause }) : cause,
     );

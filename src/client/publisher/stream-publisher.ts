@@ -135,13 +135,17 @@ export class StreamPublisher {
       this.assertOpen();
       options.signal?.throwIfAborted();
       const fields = entryFields(content);
-      this.window.enter();
       const timeoutMs = options.timeoutMs ?? this.options.publishTimeoutMs;
-      const entry = await this.track(new Delivery(key, fields, timeoutMs), options.signal);
+      this.window.enter();
+      const delivery = new Delivery(key, fields, timeoutMs);
+      this.begin(delivery, options.signal);
+      const entry = await delivery.result;
       this.stats.countPublished();
       return entry;
     } catch (error) {
       this.stats.countFailure(error);
+      // By the end of the turn it has left its place, unless it waits at Redis: who tries again now finds one.
+      await endOfTurn();
       throw error;
     }
   }
@@ -213,39 +217,34 @@ export class StreamPublisher {
     }
   }
 
-  /** Runs a delivery in its place, under its deadline and signal. */
-  private async track(delivery: Delivery, signal: AbortSignal | undefined): Promise<PublishedEntry> {
+  /** Puts a delivery on its way, under its deadline and signal. */
+  private begin(delivery: Delivery, signal: AbortSignal | undefined): void {
     this.deadlines.add(delivery);
-    const onAbort = (): void => delivery.fail(signal?.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
-    // The place stays taken until nothing of the entry waits anywhere, which may be after its deadline.
-    let isTaken = true;
-    const leave = (): void => {
-      if (isTaken) this.window.leave();
-      isTaken = false;
-    };
-    this.startAndDeliver(delivery).then(leave, leave);
-    try {
-      const entry = await delivery.result;
-      leave();
-      return entry;
-    } catch (error) {
-      await endOfTurn(); // by then it has left, unless it waits at Redis: who tries again now finds a place
-      throw error;
-    } finally {
-      this.deadlines.remove(delivery);
-      signal?.removeEventListener('abort', onAbort);
+    if (signal === undefined) {
+      delivery.onOver = () => this.deadlines.remove(delivery);
+    } else {
+      const onAbort = (): void => delivery.fail(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+      delivery.onOver = () => {
+        this.deadlines.remove(delivery);
+        signal.removeEventListener('abort', onAbort);
+      };
     }
+    if (this.isStarted) {
+      this.deliverer.deliver(delivery, this.leave);
+      return;
+    }
+    this.startForPublish().then(
+      () => this.deliverer.deliver(delivery, this.leave),
+      (error: unknown) => {
+        delivery.fail(error);
+        this.leave();
+      },
+    );
   }
 
-  private async startAndDeliver(delivery: Delivery): Promise<void> {
-    try {
-      if (!this.isStarted) await this.startForPublish();
-    } catch (error) {
-      delivery.fail(error);
-    }
-    return this.deliverer.deliver(delivery);
-  }
+  /** The place stays taken until nothing of the entry waits anywhere, which may be after its deadline. */
+  private readonly leave = (): void => this.window.leave();
 
   private async startForPublish(): Promise<void> {
     const { startFailure } = this;

@@ -20,6 +20,7 @@ const RETRYABLE_REFUSALS = new Set([
   ...['MOVED', 'ASK'],
 ]);
 const MISSING: AppendOutcome = { kind: 'MISSING' };
+const NOT_CONNECTED: AppendOutcome = { kind: 'NOT_SENT', cause: new Error('no connection') };
 const CHECKS_PER_STALL = 4;
 
 /**
@@ -68,30 +69,30 @@ export class RedisStreamAppender implements StreamAppender {
     return () => this.listeners.delete(listener);
   }
 
-  async append(
-    streamKey: string,
-    fields: EntryFields,
-    trimToApproximately: number | null,
-  ): Promise<AppendOutcome> {
+  append(streamKey: string, fields: EntryFields, trimToApproximately: number | null): Promise<AppendOutcome> {
     const client = this.link?.client;
-    if (client === undefined || !this.isReady) return { kind: 'NOT_SENT', cause: new Error('no connection') };
+    if (client === undefined || !this.isReady) return Promise.resolve(NOT_CONNECTED);
     if (this.underWay === 0) this.noteSign();
     this.underWay += 1;
-    try {
-      this.gatherWrites(client);
-      const sent =
-        trimToApproximately === null
-          ? client.xadd(streamKey, 'NOMKSTREAM', '*', ...fields)
-          : client.xadd(streamKey, 'NOMKSTREAM', 'MAXLEN', '~', trimToApproximately, '*', ...fields);
-      const id = await sent;
-      return id === null ? MISSING : { kind: 'APPENDED', id };
-    } catch (error) {
-      return outcomeOf(error);
-    } finally {
-      this.underWay -= 1;
-      this.noteSign();
-    }
+    this.gatherWrites(client);
+    const sent =
+      trimToApproximately === null
+        ? client.xadd(streamKey, 'NOMKSTREAM', '*', ...fields)
+        : client.xadd(streamKey, 'NOMKSTREAM', 'MAXLEN', '~', trimToApproximately, '*', ...fields);
+    return sent.then(this.onAnswer, this.onFailure);
   }
+
+  private readonly onAnswer = (id: string | null): AppendOutcome => {
+    this.underWay -= 1;
+    this.noteSign();
+    return id === null ? MISSING : { kind: 'APPENDED', id };
+  };
+
+  private readonly onFailure = (error: unknown): AppendOutcome => {
+    this.underWay -= 1;
+    this.noteSign();
+    return outcomeOf(error);
+  };
 
   close(): void {
     this.cancelCheck();

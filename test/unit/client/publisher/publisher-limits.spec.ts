@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { type ManualClock, settle } from '../../../support/manual-clock';
+import type { ProducerRouting } from '../../../../src/protocol';
 import { APPENDED, failureOf, PublisherWorld, type StubAppender, UNCERTAIN } from './publisher-world';
+import { routingOf } from './routing-samples';
 
 let world: PublisherWorld;
 let clock: ManualClock;
@@ -53,6 +55,22 @@ describe('the bound on publishes under way', () => {
     await clock.advance(1_020);
     const codes = (await Promise.all(failures)).map(({ code }) => code);
     expect(codes).toEqual(['PUBLISH_TIMEOUT', 'PUBLISH_TIMEOUT', 'PUBLISH_TIMEOUT', 'BACKPRESSURE']);
+  });
+});
+
+describe('a publish that is out of time while the publisher starts', () => {
+  it('is not sent when the start succeeds after all', async () => {
+    let answer: (routing: ProducerRouting) => void = () => undefined;
+    world.routing = () => new Promise((resolve) => (answer = resolve));
+    const publisher = world.publisherOf({ maxInFlight: 1, publishTimeoutMs: 1_000 });
+    const failure = failureOf(publisher.publish('a', 'x'));
+    await clock.advance(1_020);
+    expect(await failure).toMatchObject({ code: 'PUBLISH_TIMEOUT' });
+    answer(routingOf(5));
+    await settle();
+    appender.answerWith = () => APPENDED;
+    await publisher.publish('a', 'y');
+    expect(appender.sent.map(({ fields }) => fields[1])).toEqual(['y']);
   });
 });
 
