@@ -20,7 +20,7 @@ export function createFastifyServer(options: CoordinatorOptions): FastifyAdapter
   const adapter = new FastifyAdapter({
     bodyLimit: options.limits.bodyLimitBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: options.timing.heartbeatIntervalMs + CONNECTION_IDLE_MARGIN_MS,
+    connectionTimeout: longestLongPollMs(options) + CONNECTION_IDLE_MARGIN_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // Whom a request comes from is what the socket says, until there is a setting for trusted proxies.
     trustProxy: false,
@@ -46,6 +46,11 @@ export function createFastifyServer(options: CoordinatorOptions): FastifyAdapter
     done();
   });
   return adapter;
+}
+
+/** On a connection that waits for an answer nothing is sent or received either. */
+function longestLongPollMs({ timing }: CoordinatorOptions): number {
+  return Math.max(timing.heartbeatIntervalMs, timing.routingRefreshMs);
 }
 
 const STATUS_BY_NODE_ERROR: ReadonlyMap<string, number> = new Map([

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { CURRENT_PROTOCOL_VERSION } from '../protocol';
@@ -20,9 +21,22 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .addTag('monitoring', 'Read only')
     .addTag('health', 'For load balancers and orchestrators')
     .build();
-  return SwaggerModule.createDocument(app, settings, {
+  const document = SwaggerModule.createDocument(app, settings, {
     operationIdFactory: (_controller, method) => method,
   });
+  for (const path of Object.values(document.paths)) describeAnswers(path);
+  return document;
+}
+
+/** The schema of an answer says what it is; a description is still required. */
+function describeAnswers(path: OpenAPIObject['paths'][string]): void {
+  for (const operation of [path.get, path.post, path.delete]) {
+    for (const [status, response] of Object.entries(operation?.responses ?? {})) {
+      if (response !== undefined && 'description' in response) {
+        response.description ||= STATUS_CODES[status] ?? status;
+      }
+    }
+  }
 }
 
 /** Serves the document at /openapi.json, and a page to browse it at /docs whose files are all local. */

@@ -39,6 +39,7 @@ interface Operation {
     Record<
       string,
       {
+        readonly description?: string;
         readonly content?: Readonly<
           Record<string, { readonly schema?: unknown; readonly example?: unknown }>
         >;
@@ -160,6 +161,7 @@ describe('the surface of the coordinator', () => {
         }
         const answers = Object.entries(operation.responses);
         for (const [status, response] of answers) {
+          expect([where, status, (response.description ?? '') !== '']).toEqual([where, status, true]);
           expect([where, status, response.content?.['application/json']?.schema !== undefined]).toEqual([
             where,
             status,

@@ -135,14 +135,12 @@ function mutated(
 ): unknown {
   const [key, ...rest] = place;
   if (key === undefined) return replacement === 'REMOVE' ? {} : replacement.set;
-  const copy = (Array.isArray(body) ? [...body] : { ...(body as object) }) as Record<
-    string | number,
-    unknown
-  >;
-  if (rest.length > 0) copy[key] = mutated(copy[key], rest, replacement);
-  else if (replacement === 'REMOVE') delete copy[key];
-  else copy[key] = replacement.set;
-  return copy;
+  const children = body as Readonly<Record<string | number, unknown>>;
+  // JSON leaves out what is undefined.
+  const exchanged = replacement === 'REMOVE' ? undefined : replacement.set;
+  const child = rest.length > 0 ? mutated(children[key], rest, replacement) : exchanged;
+  if (Array.isArray(body)) return body.map((item: unknown, position) => (position === key ? child : item));
+  return { ...children, [key]: child };
 }
 
 const mutation = fc.tuple(
