@@ -171,7 +171,6 @@ export class MemberRuntime {
       this.options.listener.onRevoked(this.memberId, shard, 'DRAINED');
     }
     this.loop.shardStopped(shard);
-    if (this.workers.isEmpty) this.tellIdle();
   }
 
   private fatal(error: Error): void {
@@ -198,6 +197,7 @@ export class MemberRuntime {
       onReadInterest: () => this.reader.poke(),
       onReadUnwanted: () => this.reader.interrupt(),
       onShardStopped: (shard) => this.shardStopped(shard),
+      onEmpty: () => this.tellIdle(),
       onDefect: (error) => this.defect(error),
     });
   }

@@ -61,6 +61,7 @@ export class Reader {
   private failures = 0;
   private lastReplyMs = 0;
   private readonly partialPause: Pause;
+  private endPause: () => void = () => undefined;
 
   constructor(private readonly options: ReaderOptions) {
     this.partialPause = new Pause(options.clock);
@@ -103,6 +104,7 @@ export class Reader {
   close(): void {
     this.isClosed = true;
     this.partialPause.cancel();
+    this.endPause();
     this.options.reads.close();
     this.wake.notify();
   }
@@ -200,7 +202,14 @@ export class Reader {
     this.failures += 1;
   }
 
+  /** Cut short by `close`. */
   private async pause(delayMs: number): Promise<void> {
-    await new Promise<void>((resolve) => this.options.clock.after(delayMs, resolve));
+    await new Promise<void>((resolve) => {
+      const cancel = this.options.clock.after(delayMs, resolve);
+      this.endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 }

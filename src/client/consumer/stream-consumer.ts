@@ -28,6 +28,8 @@ const COMMAND_TIMEOUT_MS = 3_000;
 const BLOCKING_TIMEOUT_MS = 10_000;
 const DEFAULT_REQUEST_TIMEOUT_MS = 2_000;
 const DEFAULT_START_TIMEOUT_MS = 30_000;
+const GROUP_MISSING_INTERVAL_MS = 10_000;
+const TOO_LATE = Symbol('too late');
 const START_CLEANUP_MS = 1_000;
 const DEFAULT_RETRY = { firstMs: 100, maxMs: 30_000 };
 const DEFAULT_MAX_DELIVERIES = 5;
@@ -46,6 +48,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
   private readonly coordinator: CoordinatorPort;
   private commandLink: RedisLink | null = null;
   private members: readonly MemberRuntime[] = [];
+  private lastTrouble: Error | null = null;
   private state: 'NEW' | 'STARTING' | 'RUNNING' | 'STOPPING' = 'NEW';
   private stopping: Promise<void> | null = null;
 
@@ -93,11 +96,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
       this.state = 'RUNNING';
     } catch (error) {
       // A leave that nobody answers is given up in time; nobody has to wait for that to learn of the error.
-      const closed = this.stop();
-      await Promise.race([
-        closed,
-        new Promise<void>((resolve) => this.clock.after(START_CLEANUP_MS, resolve)),
-      ]);
+      await this.atMost(START_CLEANUP_MS, this.stop());
       throw error;
     }
   }
@@ -185,12 +184,16 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
   }
 
   private async within<Value>(limitMs: number, work: Promise<Value>): Promise<Value> {
+    const value = await this.atMost(limitMs, work);
+    if (value !== TOO_LATE) return value;
+    const options = { cause: this.lastTrouble };
+    throw new ConsumerStartError(`no coordinator let it join within ${limitMs} ms`, options);
+  }
+
+  private async atMost<Value>(limitMs: number, work: Promise<Value>): Promise<Value | typeof TOO_LATE> {
     let cancel: () => void = () => undefined;
-    const limit = new Promise<never>((_, reject) => {
-      cancel = this.clock.after(limitMs, () => {
-        const cause = this.lastTrouble;
-        reject(new ConsumerStartError(`no coordinator let it join within ${limitMs} ms`, { cause }));
-      });
+    const limit = new Promise<typeof TOO_LATE>((resolve) => {
+      cancel = this.clock.after(limitMs, () => resolve(TOO_LATE));
     });
     try {
       return await Promise.race([work, limit]);
@@ -198,8 +201,6 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
       cancel();
     }
   }
-
-  private lastTrouble: Error | null = null;
 
   private tellTrouble(error: Error): void {
     this.lastTrouble = error;
@@ -243,8 +244,6 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
     }
   }
 }
-
-const GROUP_MISSING_INTERVAL_MS = 10_000;
 
 function handlingOf(options: StreamConsumerOptions): HandlingOptions {
   return {

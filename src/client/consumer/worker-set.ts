@@ -17,20 +17,30 @@ export interface WorkerSetOptions {
   readonly onLeaseDoubt: () => void;
   readonly onReadInterest: () => void;
   readonly onReadUnwanted: () => void;
-  /** Nothing of this process runs on the shard, and no start of it waits. */
+  /** Nothing of this process runs on the shard, stragglers aside that another worker has replaced, and no start of it waits. */
   readonly onShardStopped: (shard: ShardIndex) => void;
+  /** Nothing runs any more. */
+  readonly onEmpty: () => void;
   /** A loop of ours failed: a defect. */
   readonly onDefect: (error: unknown) => void;
 }
 
 /**
- * The shard workers of one member, over its tenures. At most one worker per shard: one that is started while another still ends
- * waits for it, so that the order within the shard holds whatever a handler does with its abort signal. A worker enters by
- * `start` and leaves when it has stopped.
+ * A handler of a former tenure that ignores its abort signal holds the next grant of its shard up no longer than this: its
+ * lease is over, and another process would not wait for it either. Milliseconds.
+ */
+const STRAGGLER_WAIT_MS = 1_000;
+
+/**
+ * The shard workers of one member, over its tenures. One worker per shard: one that is started while another still ends waits
+ * for it, so that the order within the shard holds. Only a straggler, the worker of a former tenure whose handler does not
+ * return, is replaced after a while. A worker enters by `start` and leaves when it has stopped.
  */
 export class WorkerSet implements ShardActivity {
   private readonly workers = new Map<ShardIndex, ShardWorker>();
   private readonly waitingStarts = new Map<ShardIndex, number>();
+  /** Of former tenures, and not stopped yet: replaced or not. */
+  private readonly stragglers = new Set<ShardWorker>();
   private environment: WorkerEnvironment | null = null;
   private executor: Executor | null = null;
   private cancelStrangerCheck: () => void = () => undefined;
@@ -42,7 +52,7 @@ export class WorkerSet implements ShardActivity {
   }
 
   get isEmpty(): boolean {
-    return this.workers.size === 0;
+    return this.workers.size === 0 && this.stragglers.size === 0;
   }
 
   all(): Iterable<ShardWorker> {
@@ -79,7 +89,7 @@ export class WorkerSet implements ShardActivity {
     const worker = this.workers.get(shard);
     if (worker === undefined) this.create(shard, token);
     else if (worker.isActive) worker.regranted(token);
-    else this.waitingStarts.set(shard, token);
+    else this.startAfter(worker, shard, token);
   }
 
   drain(shard: ShardIndex): void {
@@ -97,7 +107,18 @@ export class WorkerSet implements ShardActivity {
     this.executor?.close();
     this.executor = null;
     this.environment = null;
-    for (const worker of [...this.workers.values()]) worker.stop();
+    for (const worker of [...this.workers.values()]) {
+      this.stragglers.add(worker);
+      worker.stop();
+    }
+  }
+
+  private startAfter(worker: ShardWorker, shard: ShardIndex, token: number): void {
+    this.waitingStarts.set(shard, token);
+    if (!this.stragglers.has(worker)) return;
+    this.options.environment.clock.after(STRAGGLER_WAIT_MS, () => {
+      if (this.workers.get(shard) === worker && this.waitingStarts.has(shard)) this.startNext(shard);
+    });
   }
 
   private create(shard: ShardIndex, token: number): void {
@@ -107,13 +128,20 @@ export class WorkerSet implements ShardActivity {
     const worker: ShardWorker = new ShardWorker(shard, token, environment, {
       ...{ onReadInterest, onReadUnwanted },
       onReady: () => executor.enqueue(worker),
-      onStopped: () => this.stopped(shard),
+      onStopped: () => this.stopped(worker),
     });
     this.workers.set(shard, worker);
     worker.start();
   }
 
-  private stopped(shard: ShardIndex): void {
+  private stopped(worker: ShardWorker): void {
+    this.stragglers.delete(worker);
+    if (this.workers.get(worker.shard) === worker) this.startNext(worker.shard);
+    if (this.isEmpty) this.options.onEmpty();
+  }
+
+  /** The worker of the shard has stopped, or is not waited for any more. */
+  private startNext(shard: ShardIndex): void {
     this.workers.delete(shard);
     const token = this.waitingStarts.get(shard);
     this.waitingStarts.delete(shard);
