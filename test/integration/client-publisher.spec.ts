@@ -137,6 +137,18 @@ describe('a publisher on a real Redis', () => {
     expect(fields).toEqual(['payload', '\u0000\u0001\u0002']);
   });
 
+  it('keeps texts and binary payloads apart that leave together', async () => {
+    await startWith();
+    await createStreams();
+    const contents = ['first', Buffer.from([0xe9, 0]), 'dritté 한글', Buffer.from('fourth'), 'fifth'];
+    const outcomes = await publisherOf().publishBatch(contents.map((content) => ({ key: 'a', content })));
+    expect(outcomes.every(({ ok }) => ok)).toBe(true);
+    const streamKey = `orders:${shardIndexOf('a', SHARD_COUNT)}`;
+    const entries = (await redis.cli('XRANGE', streamKey, '-', '+')) as [string, string[]][];
+    const expected = contents.map((content) => Buffer.from(content).toString('utf8'));
+    expect(entries.map(([, fields]) => fields[1])).toEqual(expected);
+  });
+
   it('trims only when told to', async () => {
     await startWith({ config: ['stream-node-max-entries 10'] });
     await createStreams();

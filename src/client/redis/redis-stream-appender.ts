@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { Command } from 'ioredis';
 import { RedisUnavailableError, UnsupportedRedisError } from '../errors';
 import type { AppendOutcome, EntryFields, StreamAppender } from '../publisher/stream-appender';
 import type { Clock } from '../consumer/clock';
@@ -6,6 +6,7 @@ import type { RedisSource } from './connection';
 import { redisFaultOf } from './redis-faults';
 import { RedisLink } from './redis-link';
 import { probeForPublisher } from './redis-probe';
+import { TurnWriter } from './turn-writer';
 
 export interface RedisAppenderSettings {
   readonly redis: RedisSource;
@@ -32,7 +33,7 @@ export class RedisStreamAppender implements StreamAppender {
   private link: RedisLink | null = null;
   private underWay = 0;
   private lastSignMs = 0;
-  private isCorked = false;
+  private writer: TurnWriter | null = null;
   private cancelCheck: () => void = () => undefined;
   private readonly listeners = new Set<() => void>();
 
@@ -47,6 +48,7 @@ export class RedisStreamAppender implements StreamAppender {
     const { redis, onTrouble, stallMs } = this.settings;
     const link = new RedisLink(redis, { role: 'COMMANDS', commandTimeoutMs: null }, onTrouble);
     this.link = link;
+    this.writer = new TurnWriter(link.client);
     for (const event of ['connect', 'ready', 'close']) link.client.on(event, () => this.noteSign());
     this.noteSign();
     this.watch(stallMs / CHECKS_PER_STALL);
@@ -70,15 +72,14 @@ export class RedisStreamAppender implements StreamAppender {
   }
 
   append(streamKey: string, fields: EntryFields, trimToApproximately: number | null): Promise<AppendOutcome> {
-    const client = this.link?.client;
-    if (client === undefined || !this.isReady) return Promise.resolve(NOT_CONNECTED);
+    const { link, writer } = this;
+    if (link === null || writer === null || !link.isReady) return Promise.resolve(NOT_CONNECTED);
     if (this.underWay === 0) this.noteSign();
     this.underWay += 1;
-    this.gatherWrites(client);
-    const sent =
-      trimToApproximately === null
-        ? client.xadd(streamKey, 'NOMKSTREAM', '*', ...fields)
-        : client.xadd(streamKey, 'NOMKSTREAM', 'MAXLEN', '~', trimToApproximately, '*', ...fields);
+    const target = [streamKey, 'NOMKSTREAM'];
+    const trim = trimToApproximately === null ? [] : ['MAXLEN', '~', trimToApproximately];
+    const command = new Command('xadd', [...target, ...trim, '*', ...fields], { replyEncoding: 'utf8' });
+    const sent = link.client.sendCommand(command, writer) as Promise<string | null>;
     return sent.then(this.onAnswer, this.onFailure);
   }
 
@@ -98,17 +99,7 @@ export class RedisStreamAppender implements StreamAppender {
     this.cancelCheck();
     this.link?.close();
     this.link = null;
-  }
-
-  /** Holds writes back until the end of this turn: one system call for all publishes of it. */
-  private gatherWrites({ stream }: Redis): void {
-    if (this.isCorked) return;
-    this.isCorked = true;
-    stream.cork();
-    setImmediate(() => {
-      this.isCorked = false;
-      stream.uncork();
-    });
+    this.writer = null;
   }
 
   private noteSign(): void {
