@@ -15,7 +15,7 @@ const HANDLER_MS = 5;
 const BURST_SIZE = 150;
 const BURST_INTERVAL_MS = 500;
 const SHOW_INTERVAL_MS = 2_000;
-const START_DEADLINE_MS = 30_000;
+const START_DEADLINE_MS = 60_000;
 const PUBLISH_DEADLINE_MS = 300_000;
 /** Without one more entry handled for this long, whatever is open is lost. Several leases. */
 const SILENCE_MS = 15_000;

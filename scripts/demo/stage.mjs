@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { ensureRedisServer } from '../ensure-redis.mjs';
 import { freePort, until } from './troupe.mjs';
 
-const START_DEADLINE_MS = 30_000;
+const START_DEADLINE_MS = 60_000;
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 /** Short leases, so that a death is noticed within seconds. */
