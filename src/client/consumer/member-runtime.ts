@@ -1,5 +1,5 @@
 import type { ShardIndex, StreamPrefix } from '../../domain/ids';
-import { GroupNotFoundError, ProtocolRefusedError } from '../errors';
+import { ClientClosedError, GroupNotFoundError, ProtocolRefusedError } from '../errors';
 import type { GroupCommands } from '../redis/group-commands';
 import type { GroupReads } from '../redis/group-reads';
 import type { Clock } from './clock';
@@ -148,6 +148,7 @@ export class MemberRuntime {
         this.fatal(new ProtocolRefusedError(command.status, command.message));
         break;
       case 'ENDED':
+        this.refuseJoin(new ClientClosedError('the consumer')); // unless it has joined
         this.tellEnded();
         break;
       case 'ABANDON_REQUEST':

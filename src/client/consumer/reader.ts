@@ -197,7 +197,6 @@ export class Reader {
     }
     this.options.faults.report(`READ ${kind}`, error);
     if (missing !== null) return;
-    if (kind === 'READONLY') this.options.reads.cut(); // the server was demoted: connect anew, to whom the address leads now
     await this.pause(backoffMs(FAULT_BACKOFF, this.failures, this.options.random));
     this.failures += 1;
   }

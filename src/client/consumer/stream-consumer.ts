@@ -133,7 +133,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
   }
 
   private createLink(role: 'COMMANDS' | 'BLOCKING', commandTimeoutMs: number): RedisLink {
-    return new RedisLink(this.options.redis, { role, commandTimeoutMs }, (error) => {
+    return new RedisLink(this.options.redis, { role, commandTimeoutMs, leavesReplicas: true }, (error) => {
       this.faults.report(`CONNECTION ${role}`, error);
     });
   }

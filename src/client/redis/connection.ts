@@ -19,6 +19,8 @@ export interface ConnectionOptions {
    * the user of the connection cuts it off when it stalls.
    */
   readonly commandTimeoutMs: number | null;
+  /** Connect anew when the server turns out to be a replica: the address may lead to the primary by then. */
+  readonly leavesReplicas?: boolean;
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -32,7 +34,7 @@ const DISCONNECT_TIMEOUT_MS = 50;
  * Nothing is queued while the connection is away and nothing is sent again after it was lost: a blocking read that is repeated
  * blindly takes entries that nobody handles, and an ack that waits in a queue leaves after the lease. Every command settles.
  */
-function settingsOf({ commandTimeoutMs }: ConnectionOptions): RedisOptions {
+function settingsOf({ commandTimeoutMs, leavesReplicas = false }: ConnectionOptions): RedisOptions {
   return {
     lazyConnect: true,
     enableOfflineQueue: false,
@@ -43,6 +45,7 @@ function settingsOf({ commandTimeoutMs }: ConnectionOptions): RedisOptions {
     connectTimeout: CONNECT_TIMEOUT_MS,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     ...(commandTimeoutMs === null ? {} : { commandTimeout: commandTimeoutMs }),
+    ...(leavesReplicas ? { reconnectOnError: (error) => error.message.startsWith('READONLY') } : {}),
     keepAlive: KEEP_ALIVE_MS,
     retryStrategy: (attempt) => Math.min(RECONNECT_FIRST_MS * 2 ** Math.min(attempt, 10), RECONNECT_MAX_MS),
   };
@@ -75,11 +78,10 @@ const REDIS_URL = /^rediss?:\/\/(?:(?<credentials>.*)@)?[^@/#?]+/s;
 /** Reserved characters in a password make a URL name another host, without any error. Never quotes the URL: it has a password. */
 export function redisUrlFaults(url: string): string[] {
   const match = REDIS_URL.exec(url);
-  if (match === null || !URL.canParse(url)) {
-    return ['the Redis URL must look like redis://user:password@host:6379/0 (rediss: for TLS)'];
+  if (/[@/#?]/.test(match?.groups?.['credentials'] ?? '')) {
+    return ['the Redis URL has one of @ / # ? in its user name or password: write them percent-encoded'];
   }
-  const credentials = match.groups?.['credentials'] ?? '';
-  return /[@/#?]/.test(credentials)
-    ? ['the Redis URL has one of @ / # ? in its user name or password: write them percent-encoded']
-    : [];
+  return match !== null && URL.canParse(url)
+    ? []
+    : ['the Redis URL must look like redis://user:password@host:6379/0 (rediss: for TLS)'];
 }

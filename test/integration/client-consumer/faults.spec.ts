@@ -90,6 +90,18 @@ describe('Redis that fails while a read blocks', () => {
     await world.untilNothingPending(0);
   });
 
+  it('goes on when the server was a read-only replica for a while', async () => {
+    await blockedOn(1);
+    await server.cli('REPLICAOF', '127.0.0.1', 1);
+    await world.until('noticed', () =>
+      world.errors.some(({ message }) => /READONLY|UNBLOCKED/.test(message)),
+    );
+    await server.cli('REPLICAOF', 'NO', 'ONE');
+    await world.add(0, 1);
+    await world.until('read on', () => world.values.includes('1'));
+    await world.untilNothingPending(0);
+  });
+
   it('takes what a lost reply delivered, under its own name, in order', async () => {
     await blockedOn(1);
     // Delivered to this consumer's name, and the reply never came.
@@ -240,6 +252,17 @@ describe('start', () => {
   it('fails, naming the time, when no coordinator answers', async () => {
     world.coordinator.answerWith(() => new ScriptedFailure(null, null));
     await expect(world.consumer({ startTimeoutMs: 200 }).start()).rejects.toThrow(/within 200 ms/);
+  });
+
+  it('is ended by a stop', async () => {
+    world.coordinator.answerWith(() => new ScriptedFailure(null, null));
+    const consumer = world.consumer();
+    const started = consumer.start();
+    started.catch(() => undefined);
+    await world.until('asks', () => world.coordinator.seen.length > 0);
+    world.coordinator.asUsual();
+    await consumer.stop();
+    await expect(started).rejects.toMatchObject({ code: 'CLIENT_CLOSED' });
   });
 
   it('fails when the coordinator refuses the protocol', async () => {
