@@ -13,7 +13,7 @@ describe('a consumer process that is stopped past its lease, and goes on', () =>
 
   beforeAll(async () => {
     world = await ConsumerWorld.start();
-    monitor = await RedisMonitor.attach(world.redis.port);
+    monitor = await RedisMonitor.attach(world.redis);
   });
   afterEach(() => world.clear());
   afterAll(async () => {

@@ -20,8 +20,9 @@ const KINDS = {
   gate: async ({ fields }) => {
     while (!existsSync(fields.file)) await sleep(GATE_POLL_MS);
   },
-  /** Ignores its signal, and never ends. */
-  hang: (_message, { signal }, entry) => {
+  /** The first attempt ignores its signal, and never ends. */
+  hang: (_message, { signal, deliveryCount }, entry) => {
+    if (deliveryCount > 1) return undefined;
     signal.addEventListener('abort', () => note('aborted', entry), { once: true });
     return new Promise(() => undefined);
   },

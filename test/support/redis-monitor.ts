@@ -1,5 +1,5 @@
-import { Redis } from 'ioredis';
-import { waitUntil } from './redis-server';
+import { connect, type Socket } from 'node:net';
+import { type RedisServer, waitUntil } from './redis-server';
 
 /** A command as Redis' MONITOR tells it. */
 export interface SeenCommand {
@@ -12,40 +12,67 @@ export interface SeenCommand {
   readonly parts: readonly string[];
 }
 
-const ATTACH_DEADLINE_MS = 5_000;
+const DEADLINE_MS = 10_000;
+/** `+1700000000.123456 [0 127.0.0.1:4000] "XACK" "orders:0" ...` */
+const LINE = /^\+(?<time>\d+\.\d+) \[\d+ (?<source>[^\]]+)\] (?<command>.*)$/;
 
-/** All that Redis is told, in its order, from outside of whoever tells it. */
+/**
+ * All that Redis is told, in its order, from outside of whoever tells it. Over a socket of its own: ioredis takes the first
+ * commands for replies when they come in one packet with the answer to MONITOR.
+ */
 export class RedisMonitor {
   readonly seen: SeenCommand[] = [];
+  private rest = '';
+  private isAttached = false;
+  private marks = 0;
 
   private constructor(
-    private readonly client: Redis,
-    private readonly control: Redis,
-  ) {}
+    private readonly redis: RedisServer,
+    private readonly socket: Socket,
+  ) {
+    socket.setEncoding('latin1').on('data', (text: string) => this.read(text));
+    socket.on('error', () => undefined); // whoever waits for something runs into its deadline
+  }
 
-  static async attach(port: number): Promise<RedisMonitor> {
-    const control = new Redis({ host: '127.0.0.1', port });
-    const client = await control.monitor();
-    const monitor = new RedisMonitor(client, control);
-    client.on('monitor', (time: string, parts: string[], source: string) => {
-      const [name = '', ...rest] = parts;
-      monitor.seen.push({ atMs: Number(time) * 1_000, source, name: name.toUpperCase(), parts: rest });
-    });
-    await monitor.catchUp();
+  static async attach(redis: RedisServer): Promise<RedisMonitor> {
+    const socket = connect({ host: '127.0.0.1', port: redis.port });
+    const monitor = new RedisMonitor(redis, socket);
+    socket.write('MONITOR\r\n');
+    await waitUntil('MONITOR is on', DEADLINE_MS, () => monitor.isAttached);
     return monitor;
   }
 
   /** Resolves once everything that Redis did so far has been seen here. */
   async catchUp(): Promise<void> {
-    const mark = `mark-${this.seen.length}-${performance.now()}`;
-    await this.control.echo(mark);
-    const hasMark = ({ parts }: SeenCommand): boolean => parts[0] === mark;
-    await waitUntil('MONITOR tells', ATTACH_DEADLINE_MS, () => this.seen.some(hasMark));
+    this.marks += 1;
+    const mark = `mark-${this.marks}`;
+    await this.redis.cli('ECHO', mark);
+    const isMark = ({ name, parts }: SeenCommand): boolean => name === 'ECHO' && parts[0] === mark;
+    await waitUntil('MONITOR has told everything', DEADLINE_MS, () => this.seen.some(isMark));
   }
 
   detach(): void {
-    this.client.disconnect();
-    this.control.disconnect();
+    this.socket.destroy();
+  }
+
+  private read(text: string): void {
+    const lines = (this.rest + text).split('\r\n');
+    this.rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line === '+OK') this.isAttached = true;
+      else this.note(line);
+    }
+  }
+
+  private note(line: string): void {
+    const { time, source, command } = LINE.exec(line)?.groups ?? {};
+    if (time === undefined || source === undefined || command === undefined) {
+      throw new Error(`not a line of MONITOR: ${line}`);
+    }
+    const [name = '', ...parts] = [...command.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(
+      (match) => match[1] ?? '',
+    );
+    this.seen.push({ atMs: Number(time) * 1_000, source, name: name.toUpperCase(), parts });
   }
 }
 
