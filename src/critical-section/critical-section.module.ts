@@ -1,4 +1,6 @@
+import type { Server } from 'node:net';
 import { Global, Module, type Provider, type Type } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordinator-options';
 import { FaultLog } from '../http/fault-log';
 import { CoordinatorMetrics } from '../metrics/coordinator-metrics';
@@ -27,7 +29,7 @@ export const SECTION_ASSEMBLY = Symbol('SECTION_ASSEMBLY');
 
 /** The rest of the grace period is for answering, closing connections and exiting. */
 const SECTIONS_SHARE_OF_GRACE = 0.7;
-/** How long requests may go on to come, and a time without any that is long for those who were answered at once. */
+/** How long clients may take to let go of their connections, and how long they have to stay away then. */
 const LATE_REQUESTS_SHARE_OF_GRACE = 0.1;
 const MAX_LATE_REQUESTS_MS = 1_000;
 const LULL_MS = 100;
@@ -38,6 +40,14 @@ function terminationBounds(graceMs: number): TerminationBounds {
     sectionsMs: graceMs * SECTIONS_SHARE_OF_GRACE,
     lull: { lullMs: Math.min(LULL_MS, atMostMs), atMostMs },
   };
+}
+
+/** Of the listener; none when that is not known. */
+function openConnections(host: HttpAdapterHost): Promise<number> {
+  const server = host.httpAdapter.getHttpServer() as Server;
+  return new Promise((resolve) =>
+    server.getConnections((error, count) => resolve(error === null ? count : 0)),
+  );
 }
 
 function part<Part>(provide: Type<Part>, pick: (assembly: SectionAssembly) => Part): Provider<Part> {
@@ -94,8 +104,9 @@ const parts: readonly Provider[] = [
     },
     {
       provide: LateRequests,
-      inject: [SECTION_ASSEMBLY],
-      useFactory: ({ clock }: SectionAssembly) => new LateRequests(clock),
+      inject: [SECTION_ASSEMBLY, HttpAdapterHost],
+      useFactory: ({ clock }: SectionAssembly, host: HttpAdapterHost) =>
+        new LateRequests(clock, () => openConnections(host)),
     },
     TerminationHook,
     SectionDoor,

@@ -5,44 +5,51 @@ import { FakeClock } from '../../flow/critical-section/fake-clock';
 const BOUNDS = { lullMs: 100, atMostMs: 1_000 };
 
 describe('requests that come after termination has begun', () => {
-  function waiting(): { clock: FakeClock; late: LateRequests; isOver: () => boolean } {
+  function waiting({ connections = 0, came = false } = {}) {
     const clock = new FakeClock();
-    const late = new LateRequests(clock);
-    let isOver = false;
-    late.came(); // long before the wait: does not count
+    const world = { clock, connections, isOver: false };
+    const late = new LateRequests(clock, async () => world.connections);
+    if (came) late.came();
     late.lull(BOUNDS).then(
-      () => (isOver = true),
+      () => (world.isOver = true),
       () => undefined,
     );
-    return { clock, late, isOver: () => isOver };
+    return { world, late };
   }
 
-  it('are waited for no longer than a lull when none comes', async () => {
-    const { clock, isOver } = waiting();
-    await clock.advance(99);
-    expect(isOver()).toBe(false);
-    await clock.advance(1);
-    expect(isOver()).toBe(true);
+  it('are not waited for when nobody is connected and none has come', async () => {
+    const { world } = waiting();
+    await world.clock.advance(0);
+    expect(world.isOver).toBe(true);
   });
 
-  it('begin the lull anew', async () => {
-    const { clock, late, isOver } = waiting();
-    await clock.advance(60);
+  it('are waited for until no connection is open', async () => {
+    const { world } = waiting({ connections: 1 });
+    await world.clock.advance(500);
+    expect(world.isOver).toBe(false);
+    world.connections = 0;
+    await world.clock.advance(20);
+    expect(world.isOver).toBe(true);
+  });
+
+  it('are followed by a lull, in which their clients may come back', async () => {
+    const { world, late } = waiting({ came: true });
+    await world.clock.advance(80);
     late.came();
-    await clock.advance(99);
-    expect(isOver()).toBe(false);
-    await clock.advance(1);
-    expect(isOver()).toBe(true);
+    await world.clock.advance(99);
+    expect(world.isOver).toBe(false);
+    await world.clock.advance(21);
+    expect(world.isOver).toBe(true);
   });
 
   it('do not hold up the end for ever', async () => {
-    const { clock, late, isOver } = waiting();
+    const { world, late } = waiting({ connections: 1 });
     for (let passedMs = 0; passedMs < 950; passedMs += 50) {
-      await clock.advance(50);
+      await world.clock.advance(50);
       late.came();
     }
-    expect(isOver()).toBe(false);
-    await clock.advance(50);
-    expect(isOver()).toBe(true);
+    expect(world.isOver).toBe(false);
+    await world.clock.advance(50);
+    expect(world.isOver).toBe(true);
   });
 });
