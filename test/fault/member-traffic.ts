@@ -21,7 +21,7 @@ interface Tenure {
 
 /** Between two requests of one sender. */
 const PACE_MS = 25;
-const ANSWER_DEADLINE_MS = 20_000;
+const ANSWER_DEADLINE_MS = 30_000;
 
 /**
  * Members that heartbeat without end, one that joins and leaves in turn (so that sections run all the time), and somebody
@@ -68,10 +68,14 @@ export class MemberTraffic {
   async untilAll(what: string, isSuch: (exchange: Exchange) => boolean): Promise<void> {
     const from = performance.now();
     const kinds = ['HEARTBEAT', 'JOIN_OR_LEAVE'] as const;
-    await waitUntil(what, ANSWER_DEADLINE_MS, () => {
-      const since = this.exchanges.filter(({ sentMs }) => sentMs >= from);
-      return kinds.every((kind) => since.some((exchange) => exchange.kind === kind && isSuch(exchange)));
-    });
+    const since = (kind: Exchange['kind']): Exchange[] =>
+      this.exchanges.filter((exchange) => exchange.kind === kind && exchange.sentMs >= from);
+    try {
+      await waitUntil(what, ANSWER_DEADLINE_MS, () => kinds.every((kind) => since(kind).some(isSuch)));
+    } catch (cause) {
+      const last = kinds.map((kind) => since(kind).at(-1));
+      throw new Error(`${String(cause)}; last: ${JSON.stringify(last)}`, { cause });
+    }
   }
 
   async stop(): Promise<void> {

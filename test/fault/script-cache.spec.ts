@@ -19,13 +19,16 @@ const key = groupKeyOf('orders', 'billing');
 describe('a coordinator whose scripts Redis forgets', () => {
   let redis: RedisServer;
   let coordinator: CoordinatorProcess;
+  let traffic: MemberTraffic;
   beforeEach(async () => {
     redis = await startRedisServer();
     coordinator = await startCoordinatorProcess(redis.url, PATIENT);
     await coordinator.waitForReadiness(200);
     await coordinator.createGroup(key);
+    traffic = new MemberTraffic(coordinator, key);
   });
   afterEach(async () => {
+    await traffic.stop();
     await coordinator.stop();
     await redis.stop();
   });
@@ -37,7 +40,6 @@ describe('a coordinator whose scripts Redis forgets', () => {
   }
 
   it('sends them again, and nobody notices', async () => {
-    const traffic = new MemberTraffic(coordinator, key);
     await traffic.start(['m1', 'm2']);
     for (let count = 0; count < FLUSHES; count += 1) {
       await traffic.untilAll('served', ({ status }) => status === 200);

@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { startWatchdog } from './watchdog';
 
 /**
  * A real Redis for one test file: on a free port of the loopback address, with a folder of its own that goes with it.
@@ -212,19 +213,6 @@ export class RedisServer {
     writeFileSync(file, `${[...lines, ...config].join('\n')}\n`);
     return file;
   }
-}
-
-/** Holds a pipe to this process: once that closes, the server is killed and its folder removed. */
-function startWatchdog(pid: number, folder: string): ChildProcess {
-  const script = 'read -r _; kill -9 "$0" 2>/dev/null; rm -rf "$1"';
-  const watchdog = spawn('/bin/sh', ['-c', script, String(pid), folder], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true, // not ended by a Ctrl-C in the terminal before it has done its work
-  });
-  watchdog.unref();
-  const pipe = watchdog.stdin as unknown as { unref?: () => void };
-  pipe.unref?.();
-  return watchdog;
 }
 
 function hasEnded(child: ChildProcess): boolean {
