@@ -148,6 +148,7 @@ export class ConsumerWorld {
   async close(): Promise<void> {
     this.coordinator.asUsual();
     await Promise.all(this.consumers.map(async (consumer) => consumer.stop()));
+    await this.redis.quit().catch(() => undefined); // a connection that is still being made outlives a disconnect
     this.redis.disconnect();
   }
 }

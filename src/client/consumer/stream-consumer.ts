@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { deadLetterKey, streamKey } from '../../domain/routing/shard-keys';
 import { DEFAULT_TIMING } from '../../protocol';
 import { CoordinatorClient } from '../coordinator-client';
-import { ClientClosedError } from '../errors';
+import { ClientClosedError, RedisUnavailableError } from '../errors';
 import { GroupCommands } from '../redis/group-commands';
 import { GroupReads } from '../redis/group-reads';
 import { RedisLink } from '../redis/redis-link';
@@ -82,7 +82,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
 
   /**
    * Resolves once every logical member has joined. Rejects, with everything closed again: UnsupportedRedisError (server
-   * version, mode, permissions), errors of the connection to Redis, GroupNotFoundError, ProtocolRefusedError,
+   * version, mode, permissions), RedisUnavailableError, GroupNotFoundError, ProtocolRefusedError,
    * ConsumerStartError (no answer in time, or no shard to read now or later).
    */
   async start(): Promise<void> {
@@ -124,7 +124,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
     const { streamPrefix } = this.names;
     const link = this.createLink('COMMANDS', COMMAND_TIMEOUT_MS);
     this.commandLink = link;
-    await link.connect();
+    await connected(link);
     await probeForConsumer(link.client, {
       streamKey: streamKey(streamPrefix, 0),
       deadLetterKey: deadLetterKey(streamPrefix, 0),
@@ -146,7 +146,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
       const member = this.createMember(memberId, commands, reads);
       members.push(member);
       this.members = members; // so that a failed start closes those that are open
-      await link.connect();
+      await connected(link);
     }
     return members;
   }
@@ -242,6 +242,14 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
         throw error;
       });
     }
+  }
+}
+
+async function connected(link: RedisLink): Promise<void> {
+  try {
+    await link.connect();
+  } catch (cause) {
+    throw new RedisUnavailableError({ cause });
   }
 }
 

@@ -10,6 +10,7 @@ export class RedisLink {
   readonly client: Redis;
   private readonly readyListeners = new Set<() => void>();
   private isClosed = false;
+  private lastTrouble: Error | null = null;
 
   constructor(
     source: RedisSource,
@@ -18,6 +19,7 @@ export class RedisLink {
   ) {
     this.client = createConnection(source, options);
     this.client.on('error', (error: Error) => {
+      this.lastTrouble = error;
       if (!this.isClosed) this.onTrouble(error);
     });
     this.client.on('ready', () => {
@@ -25,13 +27,13 @@ export class RedisLink {
     });
   }
 
-  /** Rejects when the first attempt fails; a connection lost later is made again on its own. */
+  /** Rejects, with what the connection said last, when the first attempt fails; a connection lost later is made again on its own. */
   async connect(): Promise<void> {
     try {
       await this.client.connect();
     } catch (error) {
       this.close();
-      throw error;
+      throw this.lastTrouble ?? error; // ioredis itself only says that the connection is closed
     }
   }
 

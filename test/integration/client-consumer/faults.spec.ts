@@ -271,7 +271,8 @@ describe('start', () => {
   });
 
   it('fails when Redis is not there', async () => {
-    await expect(world.consumer({ redis: 'redis://127.0.0.1:1' }).start()).rejects.toThrow();
+    const started = world.consumer({ redis: 'redis://127.0.0.1:1' }).start();
+    await expect(started).rejects.toThrow(/Redis cannot be reached.*ECONNREFUSED/);
   });
 
   it('lists every fault of the options at once', () => {
