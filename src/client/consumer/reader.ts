@@ -112,13 +112,12 @@ export class Reader {
   /** Resolves after `close`. */
   async run(): Promise<void> {
     while (!this.isClosed) {
-      const workers = this.workersToRead();
-      if (workers === null) await this.wake.wait();
-      else await this.readOnce(workers);
+      if (this.wantingWorkers() === null) await this.wake.wait();
+      else await this.readOnce();
     }
   }
 
-  private workersToRead(): ReadGroup | null {
+  private wantingWorkers(): readonly ShardWorker[] | null {
     if (!this.options.reads.isReady || this.blockMs() < 1) return null;
     const wanting: ShardWorker[] = [];
     let isOneBusy = false;
@@ -132,7 +131,7 @@ export class Reader {
       this.partialPause.start(PARTIAL_AFTER_MS - waitedMs, () => this.wake.notify());
       return null;
     }
-    return this.options.plan.next(wanting);
+    return wanting;
   }
 
   private blockMs(): number {
@@ -140,12 +139,16 @@ export class Reader {
     return Math.floor(Math.min(MAX_BLOCK_MS, this.options.leaseRemainingMs() - marginMs));
   }
 
-  private async readOnce(workers: ReadGroup): Promise<void> {
-    const { reads, consumer, count } = this.options;
+  private async readOnce(): Promise<void> {
+    const { reads, plan, consumer, count } = this.options;
+    let workers: ReadGroup = [];
     try {
       const clientId = await reads.currentClientId();
-      const blockMs = this.blockMs(); // the id may have taken a while
-      if (blockMs < 1 || workers.some((worker) => !worker.wantsRead)) return;
+      // Chosen only now, and the read is open before anything else runs: a shard that is ready in between would wait it out.
+      const wanting = this.wantingWorkers();
+      if (wanting === null) return;
+      workers = plan.next(wanting);
+      const blockMs = this.blockMs();
       for (const worker of workers) worker.readStarted();
       this.open = { workers: new Set(workers), clientId, isInterrupted: false };
       const streamKeys = workers.map((worker) => worker.streamKey);
