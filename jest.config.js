@@ -59,7 +59,10 @@ const repositoryProject = {
 };
 
 module.exports = {
-  maxWorkers: 2,
+  // One at a time: some promises are about seconds, and a neighbour that takes the processor would break them.
+  maxWorkers: 1,
+  // Makes that one a process of its own, which is ended with the run whatever a library left open in it.
+  workerIdleMemoryLimit: '1GB',
   projects: [...levelProjects, repositoryProject],
   reporters: ['default', '<rootDir>/test/support/closing-line-reporter.js'],
 };
