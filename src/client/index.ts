@@ -2,6 +2,9 @@
 export * from './consumer/consumer-errors';
 export type { ConsumerEvents, RevokeReason } from './consumer/consumer-events';
 export type { StreamConsumerOptions } from './consumer/consumer-options';
+export type { CoordinatorPort } from './consumer/coordinator-port';
+export type { MetricsRegistry } from './consumer/registry-metrics';
+export type { InvalidMessageHandler } from './consumer/worker-environment';
 export { MessageContext, StreamMessage } from './consumer/message';
 export type { MessageHandler } from './consumer/message';
 export { StreamConsumer } from './consumer/stream-consumer';

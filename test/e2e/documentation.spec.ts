@@ -87,6 +87,18 @@ describe('the examples of the documentation', () => {
     }
     expect(bodies.indexOf('placed')).toBeLessThan(bodies.indexOf('paid'));
   });
+
+  it('docs/client.md: a Nest application publishes, handles what it published, and stops', async () => {
+    await coordinator.call('POST', '/coord/v1/streams/orders', { requestedBy: 'test' });
+    const application = run('docs/client.md', 'nest');
+    const hasHandled = (): boolean => {
+      if (application.exitCode !== null) throw new Error(`it ended: ${application.output}`);
+      return application.output.includes('handled placed');
+    };
+    await waitUntil('its own entry was handled', DEADLINE_MS, hasHandled);
+    application.terminate();
+    await waitUntil('it has stopped', DEADLINE_MS, () => application.exitCode !== null);
+  });
 });
 
 describe('the configuration table of the README', () => {

@@ -2,8 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { transformSync } from '@swc/core';
 import { startWatchdog } from './watchdog';
 
+/** What an application that uses the examples has installed besides. */
+const PEERS = ['@nestjs', 'reflect-metadata', 'rxjs'];
 const ROOT = join(__dirname, '..', '..');
 
 /** The code blocks of a page that are to be run: those whose fence names them, as in "```ts consumer". */
@@ -30,8 +33,10 @@ export class RunningExample {
     this.folder = mkdtempSync(join(tmpdir(), 'example-'));
     mkdirSync(join(this.folder, 'node_modules'));
     symlinkSync(ROOT, join(this.folder, 'node_modules', 'redis-stream-coordinator'));
+    for (const name of PEERS)
+      symlinkSync(join(ROOT, 'node_modules', name), join(this.folder, 'node_modules', name));
     const file = join(this.folder, 'example.mjs');
-    writeFileSync(file, withAddresses(code, addresses));
+    writeFileSync(file, toJavaScript(withAddresses(code, addresses)));
     this.child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'] });
     this.watchdog = startWatchdog(this.child.pid ?? 0);
     for (const stream of [this.child.stdout, this.child.stderr]) {
@@ -51,6 +56,18 @@ export class RunningExample {
     this.child.kill('SIGKILL');
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** As an application's own build would: types erased, decorators with their metadata. */
+function toJavaScript(code: string): string {
+  return transformSync(code, {
+    jsc: {
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true },
+      target: 'es2022',
+    },
+    module: { type: 'es6' },
+  }).code;
 }
 
 function withAddresses(code: string, addresses: Readonly<Record<string, string>>): string {
