@@ -22,6 +22,8 @@ export interface FastPathParts {
   readonly leaseTtlMs: number;
   readonly maxBatch: number;
   readonly maxQueuedPerGroup: number;
+  /** Milliseconds; 0: nothing is gathered. */
+  readonly gatherMs: number;
   /** Runs the command in a section after all. Must not throw. */
   readonly fallBack: (key: GroupKey, pending: PendingCommand) => void;
 }
@@ -35,19 +37,26 @@ interface Renewal {
   readonly base: GroupMetadata;
 }
 
+/** After a call of a group the next one goes out once so many heartbeats wait for it, or after `gatherMs`. */
+const GATHER_COUNT = 5;
+
 interface GroupRenewals {
   readonly key: GroupKey;
   readonly text: string;
   queued: Renewal[];
   inFlight: readonly Renewal[];
   isScheduled: boolean;
+  /** Ends the gathering that follows a call; null when there is none. */
+  cancelGathering: (() => void) | null;
 }
 
 /**
  * Heartbeats that change nothing but their member's lease: decided on the last confirmed value, and answered when one script
  * has found Redis still holding that value and renewed the leases. One call per group is under way at a time; what comes
  * meanwhile shares the next one, and so does what arrives in one turn of the event loop.
- * A group has an entry in `groups` while something of it is queued, scheduled or in flight.
+ * The first heartbeat after a rest is sent at once. Right behind a call a few are gathered first: a group under load then
+ * costs Redis one call for several heartbeats, and each of them a few milliseconds of an interval of seconds.
+ * A group has an entry in `groups` while something of it is queued, scheduled, in flight or gathered.
  */
 export class LeaseFastPath {
   private readonly groups = new Map<string, GroupRenewals>();
@@ -100,13 +109,19 @@ export class LeaseFastPath {
   private groupOf(key: GroupKey, text: string): GroupRenewals {
     const known = this.groups.get(text);
     if (known !== undefined) return known;
-    const group: GroupRenewals = { key, text, queued: [], inFlight: [], isScheduled: false };
+    const group: GroupRenewals = {
+      ...{ key, text, queued: [], inFlight: [] },
+      ...{ isScheduled: false, cancelGathering: null },
+    };
     this.groups.set(text, group);
     return group;
   }
 
   private schedule(group: GroupRenewals): void {
     if (group.isScheduled || group.inFlight.length > 0) return;
+    if (group.cancelGathering !== null && group.queued.length < GATHER_COUNT) return;
+    group.cancelGathering?.();
+    group.cancelGathering = null;
     group.isScheduled = true;
     this.parts.clock.soon(() => {
       group.isScheduled = false;
@@ -201,9 +216,21 @@ export class LeaseFastPath {
     for (const { pending } of queued) pending.reject(error);
   }
 
+  /** After a call, or when there was nothing to send. */
   private settleGroup(group: GroupRenewals): void {
+    if (group.inFlight.length > 0 || group.isScheduled || group.cancelGathering !== null) return;
+    const { clock, gatherMs } = this.parts;
+    const goOn = (): void => {
+      group.cancelGathering = null;
+      if (group.queued.length > 0) this.schedule(group);
+      else this.groups.delete(group.text);
+    };
+    if (gatherMs === 0) {
+      goOn();
+      return;
+    }
+    group.cancelGathering = clock.schedule(gatherMs, goOn);
     if (group.queued.length > 0) this.schedule(group);
-    else if (group.inFlight.length === 0 && !group.isScheduled) this.groups.delete(group.text);
   }
 }
 

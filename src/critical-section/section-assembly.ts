@@ -76,6 +76,7 @@ export function assembleSection(parts: AssemblyParts): SectionAssembly {
     leaseTtlMs: options.timing.memberLeaseTtlMs,
     maxBatch: options.maxBatch,
     maxQueuedPerGroup: options.maxQueuedPerGroup,
+    gatherMs: options.gatherMs,
     fallBack: (key, pending) => section.runInSection(key, pending),
   });
   const section = new CriticalSection({ gate, mutex, fastPath, metrics });

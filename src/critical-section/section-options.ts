@@ -7,6 +7,8 @@ const MAX_BATCH = 256;
 const MAX_QUEUED_PER_GROUP = 2_048;
 const MAX_QUEUED_TOTAL = 16_384;
 const MAX_WATCHERS = 16_384;
+/** Small against a heartbeat interval, large against the way of a heartbeat through the process. Milliseconds. */
+const GATHER_MS = 20;
 /** Decisions on fresh state before a command gives up. */
 const MAX_ATTEMPTS = 5;
 /** A dead coordinator's lock ends within its TTL; the margin is for asking once more. Parts of the TTL. */
@@ -21,6 +23,8 @@ export interface SectionOptions extends MutexBounds, RedisLockOptions {
   readonly sectionBudgetMs: number;
   readonly maxAttempts: number;
   readonly maxWatchers: number;
+  /** How long renewals of a group under load are gathered for one call, milliseconds; 0: not at all. */
+  readonly gatherMs: number;
 }
 
 /** The bounds of the critical section, derived from what an operator can set. */
@@ -40,5 +44,6 @@ export function sectionOptions(given: {
     maxQueuedTotal: MAX_QUEUED_TOTAL,
     maxAttempts: MAX_ATTEMPTS,
     maxWatchers: MAX_WATCHERS,
+    gatherMs: GATHER_MS,
   };
 }

@@ -69,6 +69,22 @@ describe('heartbeats that change nothing', () => {
     expect(new Set(coordinator.calls)).toEqual(new Set(['renewLeases']));
   });
 
+  it('are gathered behind a call: the first goes out at once, the next when five wait or the time is over', async () => {
+    const gathering = world.coordinator({ limits: { gatherMs: 20 } });
+    await gathering.heartbeat(requestOf('m-1')); // a section: it knows the group from here on
+    gathering.calls.length = 0;
+    await beat('m-1', gathering);
+    const five = Array.from({ length: 5 }, (_, index) => beat(MEMBERS[index % 3]!, gathering));
+    await Promise.all(five);
+    expect(gathering.calls).toEqual(['renewLeases', 'renewLeases']);
+    const late = [beat('m-2', gathering), beat('m-3', gathering)];
+    await world.clock.advance(19);
+    expect(gathering.calls).toHaveLength(2);
+    await world.clock.advance(1);
+    await Promise.all(late);
+    expect(gathering.calls).toHaveLength(3);
+  });
+
   it('have one call of a group under way at a time', async () => {
     let release: () => void = () => undefined;
     const isHeld = new Promise<void>((resolve) => (release = resolve));

@@ -82,6 +82,7 @@ export class Coordinator {
       notices: new MemoryNoticeBus(node),
       options: {
         ...sectionOptions({ timing: DEFAULT_TIMING, maxMembers: 100, sectionBudgetMs: 3_000 }),
+        gatherMs: 0, // so that the clock can stand still
         ...limits,
       },
       clock,
