@@ -13,8 +13,8 @@ const FIRST_RETRY_DELAY_MS = 50;
 const MAX_RETRY_DELAY_MS = 1_000;
 /** A connection that lived for so long ends a row of failures. */
 const STABLE_CONNECTION_MS = 5_000;
-/** A connection that answers nothing for so many command timeouts is replaced. */
-const SILENT_COMMAND_TIMEOUTS = 2;
+/** A frozen server never closes its side: a connection that is given up is destroyed after this. */
+const DISCONNECT_TIMEOUT_MS = 100;
 
 /** Grows from 50 ms to 1 s; never gives up, because a coordinator recovers without a restart. */
 export function retryDelayMs(attempt: number): number {
@@ -37,14 +37,15 @@ export function retryStrategy(nowMs: () => number = () => performance.now()): ()
 
 /**
  * Nothing is queued while there is no connection, and nothing is sent again by the driver: a write that it repeats behind our
- * back could follow a later one. Every command has a deadline, and a connection that stays silent is replaced.
+ * back could follow a later one. Every command has a deadline.
+ * The driver sends nothing of its own while it connects (name, version, ready check): with one of these under way when the
+ * connection is lost, it takes itself for connected and never connects again.
  */
 export function clientOptions(options: RedisOptions): ClientOptions {
   return {
-    connectionName: options.clientName,
     connectTimeout: options.connectTimeoutMs,
     commandTimeout: options.commandTimeoutMs,
-    socketTimeout: SILENT_COMMAND_TIMEOUTS * options.commandTimeoutMs,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false, // the subscriber does it, and reports when it cannot

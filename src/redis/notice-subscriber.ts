@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { FaultLog } from './fault-log';
+import { faultOf } from './redis-fault';
 
 /** Keeps an idle subscription from resting on a connection that is gone: an unanswered ping replaces it. */
 const PING_INTERVAL_MS = 5_000;
@@ -51,6 +52,9 @@ export class NoticeSubscriber {
 
   private ping(): void {
     if (this.client.status !== 'ready' || this.listeners.size === 0) return;
-    this.client.ping().catch((error: unknown) => this.faultLog.report('subscribe', error));
+    this.client.ping().catch((error: unknown) => {
+      this.faultLog.report('subscribe', error);
+      if (faultOf(error).fault === 'TIMEOUT') this.client.disconnect(true);
+    });
   }
 }

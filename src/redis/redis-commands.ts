@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { FaultLog } from './fault-log';
 import { faultOf, isReply, RedisFaultError } from './redis-fault';
+import { SilenceWatch } from './silence-watch';
 
 export type RedisArgument = string | number;
 export type RedisCommandLine = readonly [command: string, ...args: RedisArgument[]];
@@ -15,11 +16,13 @@ export type PipelineReply = { readonly value: unknown } | { readonly error: Redi
 export class RedisCommands {
   /** The last failure to connect; forgotten with the first answer after it (a connection that cannot log in is open, too). */
   private connectionError: unknown = null;
+  private readonly silence: SilenceWatch;
 
   constructor(
     private readonly client: Redis,
     private readonly faultLog: FaultLog,
   ) {
+    this.silence = new SilenceWatch(client);
     client.on('error', (error: unknown) => {
       this.connectionError = error;
       faultLog.report('connect', error);
@@ -30,7 +33,7 @@ export class RedisCommands {
   async call(operation: string, command: string, ...args: readonly RedisArgument[]): Promise<unknown> {
     try {
       const reply = await this.client.call(command, ...args);
-      this.connectionError = null;
+      this.succeeded();
       return reply;
     } catch (error) {
       throw this.faultError(operation, error);
@@ -46,7 +49,7 @@ export class RedisCommands {
     for (const [command, ...args] of commands) pipeline.call(command, ...args);
     try {
       const replies = (await pipeline.exec()) ?? [];
-      if (replies.some(([error]) => error === null)) this.connectionError = null;
+      if (replies.some(([error]) => error === null)) this.succeeded();
       return replies.map(([error, value]) =>
         error === null ? { value } : { error: this.faultError(operation, error) },
       );
@@ -55,8 +58,15 @@ export class RedisCommands {
     }
   }
 
+  private succeeded(): void {
+    this.connectionError = null;
+    this.silence.answered();
+  }
+
   private faultError(operation: string, error: unknown): RedisFaultError {
     const own = faultOf(error);
+    if (isReply(error)) this.silence.answered();
+    else if (own.fault === 'TIMEOUT') this.silence.missed();
     // That there is no connection says less than why: a wrong password, say.
     const telling =
       own.fault === 'CONNECTION' && this.connectionError !== null ? this.connectionError : error;

@@ -32,6 +32,8 @@ export class RedisConnections implements OnModuleInit, OnApplicationShutdown {
   ) {
     this.commandsClient = service.getOrThrow(COMMANDS_CLIENT);
     this.noticesClient = service.getOrThrow(NOTICES_CLIENT);
+    for (const client of [this.commandsClient, this.noticesClient])
+      nameConnections(client, options.clientName);
     this.faultLog = new FaultLog(options.logger);
     this.commands = new RedisCommands(this.commandsClient, this.faultLog);
     this.lua = new LuaRunner(this.commands, readLuaCatalog());
@@ -54,6 +56,15 @@ export class RedisConnections implements OnModuleInit, OnApplicationShutdown {
     this.notices.close();
     await Promise.all([this.commandsClient, this.noticesClient].map(closeClient));
   }
+}
+
+/** As CLIENT LIST shows them. Each new connection is named again, before it subscribes; without permission it stays nameless. */
+function nameConnections(client: Redis, name: string): void {
+  const nameIt = (): void => {
+    client.client('SETNAME', name).catch(() => undefined);
+  };
+  client.on('ready', nameIt);
+  if (client.status === 'ready') nameIt();
 }
 
 async function firstReady(client: Redis, deadlineMs: number): Promise<void> {
