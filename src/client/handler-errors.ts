@@ -1,6 +1,6 @@
 /**
  * What a consumer's handler throws to say what shall become of its entry. Anything else that it throws: the same entry again,
- * up to `maxDeliveries`, then the dead-letter stream. Source: docs/protocol.md, Handlers.
+ * up to `maxDeliveries`, then the dead-letter stream. Source: docs/client.md, What becomes of an entry.
  */
 
 /** The entry makes no sense and never will: it is acknowledged, counted, and handed to `onInvalid`. */
