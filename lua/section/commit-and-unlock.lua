@@ -14,11 +14,12 @@
 -- ARGV[10]  text    its schema version
 -- ARGV[11]  text    its layout version
 -- ARGV[12]  ms      its time of writing
--- ARGV[13]  count   a: leases that must be as they were read
--- ARGV[14]  count   b: leases to set; one that is recorded never moves back
--- ARGV[15]  count   c: fields to remove
--- ARGV[16]  count   d: reports to set
--- ARGV[17...]       a times (field, deadline in ms), b times (field, deadline in ms), c times (field), d times (field, JSON)
+-- ARGV[13]  text    identity of the Redis that it was decided on
+-- ARGV[14]  count   a: leases that must be as they were read
+-- ARGV[15]  count   b: leases to set; one that is recorded never moves back
+-- ARGV[16]  count   c: fields to remove
+-- ARGV[17]  count   d: reports to set
+-- ARGV[18...]       a times (field, deadline in ms), b times (field, deadline in ms), c times (field), d times (field, JSON)
 --
 -- Returns one of
 --   {'COMMITTED', now}      all is written and the lock released; `now` is the Redis clock in ms
@@ -59,11 +60,11 @@ elseif stored[1] ~= ARGV[2] or stored[2] ~= ARGV[3] then
   return leave({ 'REVISION_CONFLICT' })
 end
 
-local expected_first = 17
-local leases_first = expected_first + 2 * tonumber(ARGV[13])
-local removed_first = leases_first + 2 * tonumber(ARGV[14])
-local reports_first = removed_first + tonumber(ARGV[15])
-local reports_last = reports_first + 2 * tonumber(ARGV[16]) - 1
+local expected_first = 18
+local leases_first = expected_first + 2 * tonumber(ARGV[14])
+local removed_first = leases_first + 2 * tonumber(ARGV[15])
+local reports_first = removed_first + tonumber(ARGV[16])
+local reports_last = reports_first + 2 * tonumber(ARGV[17]) - 1
 
 for index = expected_first, leases_first - 1, 2 do
   if redis.call('HGET', KEYS[1], ARGV[index]) ~= ARGV[index + 1] then return leave({ 'LEASE_MOVED' }) end
@@ -74,6 +75,7 @@ if ARGV[4] == 'WRITE' then
   fields = {
     'aggregate', ARGV[7], 'revision', ARGV[8], 'writeId', ARGV[9],
     'schemaVersion', ARGV[10], 'layoutVersion', ARGV[11], 'updatedAt', ARGV[12],
+    'redisId', ARGV[13],
   }
 end
 for index = leases_first, removed_first - 1, 2 do

@@ -11,7 +11,8 @@
 --   {'MISSING', now}                        the group does not exist
 --   {'WRONG_TYPE', now}                     the key is no hash
 --   {'KNOWN', now, id, deadline, ...}       the aggregate is what the caller knows; all leases
---   {'LOADED', now, aggregate, revision, writeId, schemaVersion, layoutVersion, updatedAt, id, deadline, ...}
+--   {'LOADED', now, aggregate, revision, writeId, schemaVersion, layoutVersion, updatedAt, redisId, id, deadline,
+--            ...}
 --                                           nil for a missing field; all leases
 -- `now` is the Redis clock in ms, `deadline` is in ms of that clock.
 --
@@ -45,10 +46,11 @@ local function read_group(head, revision, write_id, schema_version, layout_versi
     and redis.call('HSTRLEN', KEYS[1], 'aggregate') == tonumber(aggregate_length)
   if is_known then return append_leases({ 'KNOWN', now }) end
   local aggregate = redis.call('HGET', KEYS[1], 'aggregate')
-  return append_leases({ 'LOADED', now, aggregate, head[1], head[2], head[3], head[4], head[5] })
+  return append_leases({ 'LOADED', now, aggregate, head[1], head[2], head[3], head[4], head[5], head[6] })
 end
 
-local head = redis.pcall('HMGET', KEYS[1], 'revision', 'writeId', 'schemaVersion', 'layoutVersion', 'updatedAt')
+local head = redis.pcall('HMGET', KEYS[1], 'revision', 'writeId', 'schemaVersion', 'layoutVersion', 'updatedAt',
+  'redisId')
 if head.err then
   if string.find(head.err, 'WRONGTYPE', 1, true) then return { 'WRONG_TYPE', now } end
   return head

@@ -57,7 +57,10 @@ export class ConfirmedGroups {
     if (indexedDueMs !== null) this.setIndexedDue(text, indexedDueMs);
   }
 
-  /** As read without the lock: an answer that was overtaken replaces nothing. */
+  /**
+   * As read without the lock: an answer that was overtaken replaces nothing, nor does another write of the same revision: that
+   * one betrays that Redis lost writes, which only a section can record.
+   */
   confirmRead(text: string, state: GroupState): void {
     const known = this.entries.get(text);
     if (state.metadata === null) {
@@ -65,7 +68,7 @@ export class ConfirmedGroups {
       if (known !== undefined) known.isStale = true;
       return;
     }
-    if (known !== undefined && known.metadata.storeRevision > state.metadata.storeRevision) return;
+    if (known !== undefined && !isNoOlder(state.metadata, known.metadata)) return;
     this.put(text, state.metadata, state.leases);
   }
 
@@ -120,4 +123,9 @@ export class ConfirmedGroups {
       this.drop(text);
     }
   }
+}
+
+function isNoOlder(read: GroupMetadata, known: GroupMetadata): boolean {
+  if (read.storeRevision === known.storeRevision) return read.writeId === known.writeId;
+  return read.storeRevision > known.storeRevision;
 }

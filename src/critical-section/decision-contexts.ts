@@ -1,4 +1,4 @@
-import type { DecisionContext } from '../domain/coordinator/decision';
+import type { DecisionContext, RememberedWrite } from '../domain/coordinator/decision';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { CoordinationTiming, EpochMillis } from '../domain/time';
 import type { ClockGuard } from './clock-guard';
@@ -14,8 +14,16 @@ export class DecisionContexts {
     private readonly clockGuard: ClockGuard,
   ) {}
 
-  /** `redisNowMs`: as read with the group, or the estimate of it. No section sees an earlier clock than the last write. */
-  contextFor(metadata: GroupMetadata | null, redisNowMs: EpochMillis): DecisionContext {
+  /**
+   * `redisNowMs`: as read with the group, or the estimate of it. No section sees an earlier clock than the last write.
+   * `redisId`: of the Redis that was read from. `remembered`: what was known of the group before that.
+   */
+  contextFor(
+    metadata: GroupMetadata | null,
+    redisNowMs: EpochMillis,
+    redisId: string,
+    remembered: RememberedWrite | null,
+  ): DecisionContext {
     const nowMs = metadata === null ? redisNowMs : later(redisNowMs, metadata.updatedAtMs);
     const rules = tenureRules(this.loopView, metadata?.createdAtMs ?? redisNowMs, redisNowMs);
     return {
@@ -25,6 +33,8 @@ export class DecisionContexts {
       mayEndTenures: rules.mayEndTenures,
       mayGrant: rules.mayGrant,
       maxMembers: this.maxMembers,
+      redisId,
+      remembered,
     };
   }
 }

@@ -12,6 +12,8 @@ export interface ReadGroup {
   readonly metadata: GroupMetadata;
   readonly leases: Leases;
   readonly redisNowMs: EpochMillis;
+  /** Identity of the Redis that answered. */
+  readonly redisId: string;
 }
 
 /** Reads groups without lock or section, for routes that change nothing. */

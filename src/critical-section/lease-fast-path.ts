@@ -97,7 +97,9 @@ export class LeaseFastPath {
       return null;
     }
     const base = known.metadata;
-    const decision = decideQuietly(pending, known, contexts.contextFor(base, estimateMs));
+    // Redis is asked for all of it when the lease is renewed: whether this is what it holds, and whether it still is the same.
+    const context = contexts.contextFor(base, estimateMs, base.redisId, base);
+    const decision = decideQuietly(pending, known, context);
     const report = decision === null ? null : renewalReport(decision, base, memberId);
     if (decision === null || report === null) {
       metrics.fastPathMiss('CHANGES');

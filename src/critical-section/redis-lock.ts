@@ -27,6 +27,8 @@ export interface RedisLockOptions {
 export interface HeldLock {
   readonly token: string;
   readonly loaded: Extract<LockOutcome, { readonly kind: 'LOADED' | 'MISSING' }>;
+  /** What was known of the group when the lock was asked for: Redis held nothing older than this then. */
+  readonly known: GroupMetadata | null;
   /** When the lock was asked for: its TTL began no earlier. */
   readonly askedAtMs: MonotonicMillis;
 }
@@ -81,7 +83,7 @@ export class RedisLock {
         throw unreadableError(key, loaded);
       }
       isHeld = true;
-      return { token, loaded, askedAtMs };
+      return { token, loaded, known, askedAtMs };
     } finally {
       if (!isHeld) this.gate.release();
     }

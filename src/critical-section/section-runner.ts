@@ -102,7 +102,12 @@ export class SectionRunner {
     // What has come in meanwhile is decided too, unless the lock may be lost by now: then it would be judged on an old value.
     if (!this.isOverBudget(held)) turn.takeMore();
     const loaded = lockedState(held.loaded);
-    const context = contexts.contextFor(loaded.metadata, held.loaded.redisNowMs);
+    const context = contexts.contextFor(
+      loaded.metadata,
+      held.loaded.redisNowMs,
+      held.loaded.redisId,
+      held.known,
+    );
     const commands = turn.items.map(({ command }) => command);
     const decided = decideBatch(loaded, commands, context, rules);
     turn.putBack(turn.items.length - decided.outcomes.length);
@@ -153,7 +158,8 @@ export class SectionRunner {
     { loaded, decided }: Intent,
   ): Promise<void> {
     const { confirmed, index, store } = this.parts;
-    confirmed.confirmLocked(text, loaded, null);
+    // What betrays that Redis lost writes is kept until a command has recorded it.
+    if (!isRegression(held.known, loaded.metadata)) confirmed.confirmLocked(text, loaded, null);
     // Under the lock: who creates the group enters it into the index only while he holds it.
     if (loaded.metadata === null && turn.items.some(({ removesPhantom }) => removesPhantom))
       await index.remove(key);
@@ -264,4 +270,13 @@ function expectedLeases(
     if (deadlineMs !== undefined) expected.set(memberId, deadlineMs);
   }
   return expected;
+}
+
+/** Whether Redis held `known` before, and lost it since. */
+function isRegression(known: GroupMetadata | null, loaded: GroupMetadata | null): boolean {
+  if (known === null || loaded === null || known.incarnation !== loaded.incarnation) return false;
+  return (
+    known.storeRevision > loaded.storeRevision ||
+    (known.storeRevision === loaded.storeRevision && known.writeId !== loaded.writeId)
+  );
 }

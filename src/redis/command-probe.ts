@@ -41,6 +41,7 @@ function probeLines(keyPrefix: string): readonly RedisCommandLine[] {
   return [
     ['PING'],
     ['TIME'],
+    ['INFO', 'replication'],
     ['EXISTS', text],
     ['SET', text, 'probe', 'PX', 1_000],
     ['GET', text],

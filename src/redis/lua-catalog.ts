@@ -12,7 +12,7 @@ export interface LuaArity {
 export const LUA_SCRIPTS = {
   'section/lock-and-load': { keys: 2, args: 7 },
   'section/load': { keys: 1, args: 5 },
-  'section/commit-and-unlock': { keys: 2, args: { atLeast: 16 } },
+  'section/commit-and-unlock': { keys: 2, args: { atLeast: 17 } },
   'section/unlock': { keys: 1, args: 1 },
   'lease/renew-leases': { keys: 1, args: { atLeast: 6 } },
   'loop/pass': { keys: 2, args: 5 },

@@ -7,6 +7,7 @@ import { readLuaCatalog } from './lua-catalog';
 import { LuaRunner } from './lua-runner';
 import { NoticeSubscriber } from './notice-subscriber';
 import { RedisCommands } from './redis-commands';
+import { RedisIdentity } from './redis-identity';
 import { REDIS_OPTIONS, type RedisOptions } from './redis-options';
 
 /** Whatever Redis does: the end of the process does not wait longer for it. */
@@ -21,6 +22,8 @@ export class RedisConnections implements OnModuleInit, OnApplicationShutdown {
   readonly faultLog: FaultLog;
   readonly commands: RedisCommands;
   readonly lua: LuaRunner;
+  /** Of the Redis that the commands go to. */
+  readonly identity: RedisIdentity;
   readonly notices: NoticeSubscriber;
   private readonly commandsClient: Redis;
   private readonly noticesClient: Redis;
@@ -36,6 +39,7 @@ export class RedisConnections implements OnModuleInit, OnApplicationShutdown {
       nameConnections(client, options.clientName);
     this.faultLog = new FaultLog(options.logger);
     this.commands = new RedisCommands(this.commandsClient, this.faultLog);
+    this.identity = new RedisIdentity(this.commandsClient, this.commands);
     this.lua = new LuaRunner(this.commands, readLuaCatalog());
     this.notices = new NoticeSubscriber(this.noticesClient, this.faultLog);
   }

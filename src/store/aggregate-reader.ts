@@ -1,6 +1,8 @@
 import {
   FREE,
+  NO_CONFLICTS,
   RECENT_VERSIONS_LIMIT,
+  type Conflict,
   type Drain,
   type GroupMetadata,
   type Occupancy,
@@ -26,6 +28,7 @@ import {
 } from '../domain/ids';
 import type { Member, MemberState } from '../domain/membership/member';
 import type { EpochMillis } from '../domain/time';
+import { readHistory, readRound } from './round-reader';
 import {
   nullOr,
   readCount,
@@ -60,6 +63,8 @@ const GROUP_FIELDS = [
   'shards',
   'members',
 ];
+/** Missing when there is none, and in what builds wrote that did not know them. */
+const CORRECTION_FIELDS = ['correction', 'rounds'];
 const MEMBER_FIELDS = [
   'memberId',
   'memberName',
@@ -70,15 +75,17 @@ const MEMBER_FIELDS = [
   'joinedVersion',
   'maxConcurrency',
 ];
+const OPTIONAL_MEMBER_FIELDS = ['correctedAtMs', 'lostVersion'];
 const SHARD_FIELDS = ['target', 'token'];
-const OCCUPANCY_FIELDS = ['holder', 'drain', 'blocked'];
+const OPTIONAL_SHARD_FIELDS = ['holder', 'drain', 'blocked', 'conflicts'];
 
 /**
- * The inverse of `encodeAggregate`. Checks the form, not the sense: `findViolations` does that.
+ * The inverse of `encodeAggregate`, with the Redis identity that lies beside the aggregate. Checks the form, not the sense:
+ * `findViolations` does that.
  * @throws UnreadableValueError, or SyntaxError when it is not JSON.
  */
-export function decodeAggregate(json: string): GroupMetadata {
-  const stored = readObject(JSON.parse(json), 'aggregate', GROUP_FIELDS);
+export function decodeAggregate(json: string, redisId: string): GroupMetadata {
+  const stored = readObject(JSON.parse(json), 'aggregate', GROUP_FIELDS, CORRECTION_FIELDS);
   const members = readMembers(stored['members']);
   const streamPrefix = parseStreamPrefix(
     readText(stored['streamPrefix'], 'streamPrefix', STORED_TEXT_MAX_LENGTH),
@@ -98,6 +105,7 @@ export function decodeAggregate(json: string): GroupMetadata {
     consumerGroup,
     incarnation: readText(stored['incarnation'], 'incarnation', STORED_TEXT_MAX_LENGTH) as Incarnation,
     createdAtMs: readCount(stored['createdAtMs'], 'createdAtMs') as EpochMillis,
+    redisId,
     updatedAtMs: readCount(stored['updatedAtMs'], 'updatedAtMs') as EpochMillis,
     storeRevision: readCount(stored['storeRevision'], 'storeRevision') as StoreRevision,
     writeId: readText(stored['writeId'], 'writeId', STORED_TEXT_MAX_LENGTH) as WriteId,
@@ -111,6 +119,8 @@ export function decodeAggregate(json: string): GroupMetadata {
     shardCount,
     shards,
     members,
+    correction: readRound(stored['correction']),
+    rounds: readHistory(stored['rounds']),
   };
 }
 
@@ -139,7 +149,8 @@ function readMembers(value: unknown): ReadonlyMap<MemberId, Member> {
 }
 
 function readMember(value: unknown, path: string): Member {
-  const stored = readObject(value, path, MEMBER_FIELDS);
+  const stored = readObject(value, path, MEMBER_FIELDS, OPTIONAL_MEMBER_FIELDS);
+  const { correctedAtMs, lostVersion } = stored;
   return {
     memberId: readMemberId(stored['memberId'], path),
     memberName: nullOr(stored['memberName'], readMemberName),
@@ -152,6 +163,8 @@ function readMember(value: unknown, path: string): Member {
     ),
     joinedVersion: readCount(stored['joinedVersion'], path) as MetadataVersion,
     maxConcurrency: readCount(stored['maxConcurrency'], path),
+    correctedAtMs: correctedAtMs === undefined ? null : (readCount(correctedAtMs, path) as EpochMillis),
+    lostVersion: lostVersion === undefined ? null : readCount(lostVersion, path),
   };
 }
 
@@ -174,11 +187,12 @@ function readMemberReference(value: unknown, path: string, members: ReadonlyMap<
 
 function readShard(value: unknown, index: number, members: ReadonlyMap<MemberId, Member>): Shard {
   const path = `shards[${index}]`;
-  const stored = readObject(value, path, SHARD_FIELDS, OCCUPANCY_FIELDS);
-  const target = stored['target'];
+  const stored = readObject(value, path, SHARD_FIELDS, OPTIONAL_SHARD_FIELDS);
+  const { target, conflicts } = stored;
   return {
     target: target === null ? null : readMemberReference(target, path, members),
     occupancy: readOccupancy(stored, path, members),
+    conflicts: conflicts === undefined ? NO_CONFLICTS : readConflicts(conflicts, path, members),
     lastToken: readCount(stored['token'], path) as FencingToken,
   };
 }
@@ -219,4 +233,19 @@ function readBlock(value: unknown, path: string, members: ReadonlyMap<MemberId, 
     memberEpoch: readCount(stored['memberEpoch'], `${path}.blocked.memberEpoch`) as MemberEpoch,
     untilMs: readCount(stored['untilMs'], `${path}.blocked.untilMs`) as EpochMillis,
   };
+}
+
+function readConflicts(
+  value: unknown,
+  path: string,
+  members: ReadonlyMap<MemberId, Member>,
+): readonly Conflict[] {
+  return readList(value, `${path}.conflicts`).map((entry) => {
+    const stored = readObject(entry, `${path}.conflicts`, ['memberId', 'memberEpoch', 'untilMs']);
+    return {
+      memberId: readMemberReference(stored['memberId'], path, members),
+      memberEpoch: readCount(stored['memberEpoch'], `${path}.conflicts`) as MemberEpoch,
+      untilMs: nullOr(stored['untilMs'], (ms) => readCount(ms, `${path}.conflicts`) as EpochMillis),
+    };
+  });
 }

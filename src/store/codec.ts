@@ -16,6 +16,8 @@ export interface StoredGroup {
   readonly schemaVersion: string | null;
   readonly layoutVersion: string | null;
   readonly updatedAt: string | null;
+  /** Not repeated in the aggregate; builds that did not know it leave it out. */
+  readonly redisId: string | null;
 }
 
 export type Unread =
@@ -41,7 +43,7 @@ export function readStoredGroup(
   }
   if (aggregate === null) return corrupt('aggregate is missing');
   try {
-    const metadata = decodeAggregate(aggregate);
+    const metadata = decodeAggregate(aggregate, stored.redisId ?? '');
     const reason = contradiction(key, metadata, stored);
     return reason === null ? withLeases(metadata, flatLeases) : corrupt(reason);
   } catch (error) {

@@ -11,6 +11,7 @@ import type { RedisFault } from '../redis/redis-fault';
  * a commit happens wholly or not at all; it is refused once the lock's token is lost, even if nobody else wrote; it is
  * refused when revision or write id moved, or when a lease it decided on was renewed; an unlock with another's token
  * unlocks nothing; every call ends within the adapter's deadline, with a `StoreError` when Redis could not be asked.
+ * Reads say which Redis answered; one that is not known to be the same as before takes no write that was decided before.
  * Values that are returned are never changed afterwards, by neither side.
  */
 export interface MetadataStore {
@@ -42,6 +43,8 @@ export interface LoadedGroup {
   readonly metadata: GroupMetadata;
   readonly leases: Leases;
   readonly redisNowMs: EpochMillis;
+  /** Of the Redis that answered; `metadata.redisId` is that of the Redis that took the last write. */
+  readonly redisId: string;
 }
 
 /** Nothing is overwritten in these cases; a lock that was taken is released again before they are returned. */
@@ -56,7 +59,7 @@ export type Unreadable =
 
 export type LoadOutcome =
   | LoadedGroup
-  | { readonly kind: 'MISSING'; readonly redisNowMs: EpochMillis }
+  | { readonly kind: 'MISSING'; readonly redisNowMs: EpochMillis; readonly redisId: string }
   | Unreadable;
 
 /** LOADED and MISSING hold the lock (a missing group can be created); the others do not. */
@@ -69,7 +72,7 @@ export interface GroupCommit {
   /** What the decision started from; null: the group must not exist. */
   readonly base: { readonly revision: StoreRevision; readonly writeId: WriteId } | null;
   /**
-   * The stamped new value (revision base + 1, new write id); `'UNCHANGED'`: only leases and reports are written, revision and
+   * The stamped new value (revision base + 1, new write id, `redisId` of the load); `'UNCHANGED'`: only leases and reports are written, revision and
    * write id stay; null: the group is deleted.
    */
   readonly next: GroupMetadata | 'UNCHANGED' | null;
@@ -82,9 +85,18 @@ export interface GroupCommit {
   readonly announce: boolean;
 }
 
+/**
+ * Whether the write was decided on what another Redis held. Renewals that it took since then are missing in this one: nobody
+ * may be ended by what was read there.
+ */
+export function isOfAnotherRedis({ next }: GroupCommit, redisId: string): boolean {
+  return next !== null && next !== 'UNCHANGED' && next.redisId !== redisId;
+}
+
 /** On anything but COMMITTED nothing was written. The lock is released, or was lost before. */
 export type CommitOutcome =
   | { readonly kind: 'COMMITTED'; readonly redisNowMs: EpochMillis }
+  /** Also when `next` names another Redis than the one that is asked: the lock was taken there. */
   | { readonly kind: 'LOCK_LOST' }
   | { readonly kind: 'REVISION_CONFLICT' }
   | { readonly kind: 'LEASE_MOVED' };
@@ -102,7 +114,7 @@ export type MemberReportInput = Omit<MemberReport, 'receivedAtMs'>;
 export type RenewalOutcome =
   /** `renewed`: each member's new deadline. A member that is missing in it had run out: it needs a section. */
   | { readonly kind: 'RENEWED'; readonly renewed: Leases; readonly redisNowMs: EpochMillis }
-  /** The group is no longer `base`: every heartbeat of the batch needs a section. */
+  /** The group is no longer `base`, or this is another Redis than the one that took it: every heartbeat of the batch needs a section. */
   | { readonly kind: 'STALE' };
 
 /** Redis could not be asked or refused. The write of a commit may or may not have happened: the next load tells. */

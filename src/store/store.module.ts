@@ -45,7 +45,10 @@ export class StoreModule {
           useFactory: ({ commands }: RedisConnections, options: RedisOptions) =>
             new CommandProbe(commands, options.keyPrefix),
         },
-        bound(METADATA_STORE, ({ lua, commands }, keys) => new RedisMetadataStore(lua, commands, keys)),
+        bound(
+          METADATA_STORE,
+          ({ lua, commands, identity }, keys) => new RedisMetadataStore(lua, commands, keys, identity),
+        ),
         bound(GROUP_INDEX, ({ lua, commands }, keys) => new RedisGroupIndex(lua, commands, keys)),
         bound(LOOP_STORE, ({ lua }, keys) => new RedisLoopStore(lua, keys)),
         bound(STREAM_REGISTRY, ({ lua, commands }, keys) => new RedisStreamRegistry(lua, commands, keys)),

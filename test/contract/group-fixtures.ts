@@ -1,4 +1,9 @@
-import type { GroupMetadata, Leases, Shard } from '../../src/domain/group/group-metadata';
+import {
+  NO_CONFLICTS,
+  type GroupMetadata,
+  type Leases,
+  type Shard,
+} from '../../src/domain/group/group-metadata';
 import { newGroup } from '../../src/domain/group/new-group';
 import type { MemberReport } from '../../src/domain/coordinator/decision';
 import type { FencingToken, MemberEpoch, MetadataVersion, StoreRevision } from '../../src/domain/epochs';
@@ -13,6 +18,9 @@ import type {
 } from '../../src/domain/ids';
 import type { Member, MemberState } from '../../src/domain/membership/member';
 import { epochMillis, type EpochMillis } from '../../src/domain/time';
+
+/** Identity of the Redis (or what stands in for it) that these groups were written to. */
+export const REDIS_ID = 'node-1/repl-1';
 
 let lastKey = 0;
 
@@ -43,6 +51,8 @@ export function memberOf(id: MemberId, state: MemberState, version: number): Mem
     instanceId: `tenure of ${id}` as InstanceId,
     joinedVersion: version as MetadataVersion,
     maxConcurrency: 4,
+    correctedAtMs: null,
+    lostVersion: null,
   };
 }
 
@@ -56,8 +66,7 @@ export function groupOf(
   const now = epochMillis(nowMs);
   const empty = newGroup(
     { key, incarnation: `life-${nowMs}` as Incarnation, shardCount, grantsFromMs: null },
-    now,
-    now,
+    { nowMs: now, drawMs: now, redisId: REDIS_ID },
   );
   const shards = empty.shards.map((shard, index): Shard => {
     const id = ids[index];
@@ -66,6 +75,7 @@ export function groupOf(
       : {
           target: id,
           occupancy: { kind: 'HELD', memberId: id, drain: null },
+          conflicts: NO_CONFLICTS,
           lastToken: nowMs as FencingToken,
         };
   });

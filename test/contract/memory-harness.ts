@@ -56,6 +56,9 @@ export async function memoryHarness(
     setLastPass: async (lastPassMs) => {
       if (node.loop !== null) node.loop = { ...node.loop, lastPassMs };
     },
+    setRedisId: (redisId) => {
+      node.redisId = redisId;
+    },
     close: async () => undefined,
   };
 }

@@ -13,6 +13,7 @@ import { RedisMetadataStore } from '../../src/store/redis/redis-metadata-store';
 import { RedisNoticeBus } from '../../src/store/redis/redis-notice-bus';
 import { RedisStreamProvisioner } from '../../src/store/redis/redis-stream-provisioner';
 import { RedisStreamRegistry } from '../../src/store/redis/redis-stream-registry';
+import { REDIS_ID } from './group-fixtures';
 import { waitUntil, type RedisServer } from '../support/redis-server';
 import type { StoreHarness } from './store-harness';
 
@@ -64,18 +65,30 @@ export async function redisAccess(url: string, parts: Partial<RedisOptions> = {}
   };
 }
 
+/** Says of any Redis that it is the one that the fixtures were written to, until it is told otherwise. */
+export class FixedIdentity {
+  current: string = REDIS_ID;
+  async read(): Promise<string> {
+    return this.current;
+  }
+  forget(): void {
+    // Known for good.
+  }
+}
+
 /** Redis adapters under a key prefix that nobody else uses. */
 export async function redisHarness(server: RedisServer): Promise<StoreHarness> {
   const access = await redisAccess(server.url);
   const { client, commands, lua, subscriber } = access;
   lastHarness += 1;
   const keys = new CoordinatorKeys(`contract-${lastHarness}`);
+  const identity = new FixedIdentity();
   const nowMs = async (): Promise<number> => {
     const [seconds, microseconds] = await client.time();
     return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
   };
   return {
-    store: new RedisMetadataStore(lua, commands, keys),
+    store: new RedisMetadataStore(lua, commands, keys, identity),
     index: new RedisGroupIndex(lua, commands, keys),
     loop: new RedisLoopStore(lua, keys),
     registry: new RedisStreamRegistry(lua, commands, keys),
@@ -109,6 +122,9 @@ export async function redisHarness(server: RedisServer): Promise<StoreHarness> {
     },
     setLastPass: async (ms) => {
       await client.hset(keys.loop, 'lastPassMs', ms);
+    },
+    setRedisId: (redisId) => {
+      identity.current = redisId;
     },
     close: async () => access.close(),
   };

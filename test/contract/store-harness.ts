@@ -35,6 +35,8 @@ export interface StoreHarness {
   dropIndex(): Promise<void>;
   dueOf(key: GroupKey): Promise<number | null>;
   setLastPass(ms: number): Promise<void>;
+  /** What the store is told that it is connected to from now on. */
+  setRedisId(redisId: string): void;
   close(): Promise<void>;
 }
 

@@ -6,7 +6,7 @@ import { RedisNoticeBus } from '../../src/store/redis/redis-notice-bus';
 import { RedisStreamProvisioner } from '../../src/store/redis/redis-stream-provisioner';
 import { ProvisioningError } from '../../src/store/stream-provisioner';
 import { freshKey, groupOf, leasesOf, successorOf } from '../contract/group-fixtures';
-import { redisAccess, type RedisAccess } from '../contract/redis-harness';
+import { FixedIdentity, redisAccess, type RedisAccess } from '../contract/redis-harness';
 import { commitOf } from '../contract/store-harness';
 import {
   startRedisServer,
@@ -40,7 +40,8 @@ describe('the Redis store, when Redis fails', () => {
     const access = await redisAccess(url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
     open.push(access);
     const keys = new CoordinatorKeys('faults');
-    return { ...access, keys, store: new RedisMetadataStore(access.lua, access.commands, keys) };
+    const store = new RedisMetadataStore(access.lua, access.commands, keys, new FixedIdentity());
+    return { ...access, keys, store };
   }
 
   async function expectFault(call: Promise<unknown>, fault: string, retryable: boolean): Promise<void> {

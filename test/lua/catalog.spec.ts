@@ -18,6 +18,7 @@ import { RedisGroupIndex, RedisLoopStore } from '../../src/store/redis/redis-gro
 import { RedisMetadataStore } from '../../src/store/redis/redis-metadata-store';
 import { RedisStreamRegistry } from '../../src/store/redis/redis-stream-registry';
 import { freshKey, groupOf, leasesOf, memberId, reportOf } from '../contract/group-fixtures';
+import { FixedIdentity } from '../contract/redis-harness';
 import { commitOf } from '../contract/store-harness';
 
 const LUA = join(__dirname, '..', '..', 'lua');
@@ -110,7 +111,7 @@ describe('the calls of the adapters', () => {
     const recorded = commands as unknown as RedisCommands;
     const lua = new LuaRunner(recorded, catalog);
     const keys = new CoordinatorKeys('test');
-    const store = new RedisMetadataStore(lua, recorded, keys);
+    const store = new RedisMetadataStore(lua, recorded, keys, new FixedIdentity());
     const key = freshKey();
     const anna = memberId('anna');
     const group = groupOf(key, [anna], 1_000);

@@ -6,7 +6,7 @@ import { CoordinatorKeys } from '../../src/store/redis/coordinator-keys';
 import { RedisLoopStore } from '../../src/store/redis/redis-group-index';
 import { RedisMetadataStore } from '../../src/store/redis/redis-metadata-store';
 import { freshKey, groupOf, leasesOf, memberId, reportOf, successorOf } from '../contract/group-fixtures';
-import { redisAccess, type RedisAccess } from '../contract/redis-harness';
+import { FixedIdentity, redisAccess, type RedisAccess } from '../contract/redis-harness';
 import { commitOf, LOCK_TTL_MS } from '../contract/store-harness';
 import { startRedisServer, type RedisServer } from '../support/redis-server';
 
@@ -45,7 +45,8 @@ describe('the scripts on a real Redis', () => {
     const access = await redisAccess(url);
     open.push(access);
     const keys = new CoordinatorKeys('lua');
-    return { ...access, keys, store: new RedisMetadataStore(access.lua, access.commands, keys) };
+    const store = new RedisMetadataStore(access.lua, access.commands, keys, new FixedIdentity());
+    return { ...access, keys, store };
   }
 
   async function created(
@@ -64,7 +65,7 @@ describe('the scripts on a real Redis', () => {
   }
 
   const hashOf = async (at: RedisServer, keys: CoordinatorKeys, key: GroupKey): Promise<string> =>
-    JSON.stringify(await at.cli('HGETALL', keys.metadata(key)));
+    JSON.stringify(pairsOf((await at.cli('HGETALL', keys.metadata(key))) as string[]).sort());
 
   it('write and read more fields than Lua can unpack at once', async () => {
     const access = await storeAt(server.url);
@@ -85,7 +86,7 @@ describe('the scripts on a real Redis', () => {
       },
     );
     expect(await access.store.commitAndUnlock(group, removal)).toMatchObject({ kind: 'COMMITTED' });
-    expect(await server.cli('HLEN', access.keys.metadata(group))).toBe(6);
+    expect(await server.cli('HLEN', access.keys.metadata(group))).toBe(7);
   });
 
   it('give the lock a time to live, and the metadata none', async () => {
@@ -118,6 +119,7 @@ describe('the scripts on a real Redis', () => {
       'aggregate',
       'layoutVersion',
       'lease:anna',
+      'redisId',
       'revision',
       'schemaVersion',
       'seen:anna',
@@ -231,3 +233,10 @@ describe('the scripts on a real Redis', () => {
     expect(await calls()).toBe('1');
   });
 });
+
+/** Fields with their values: the order in which Redis lists them is its own. */
+function pairsOf(flat: readonly string[]): string[] {
+  const pairs: string[] = [];
+  for (let index = 0; index + 1 < flat.length; index += 2) pairs.push(`${flat[index]}=${flat[index + 1]}`);
+  return pairs;
+}

@@ -1,4 +1,9 @@
-import type { DecisionContext, GroupCommand, GroupState } from '../../src/domain/coordinator/decision';
+import type {
+  DecisionContext,
+  GroupCommand,
+  GroupState,
+  RememberedWrite,
+} from '../../src/domain/coordinator/decision';
 import type { HeartbeatReply, HeartbeatView } from '../../src/domain/coordinator/heartbeat-reply';
 import { onCompleteProvisioning, onCreateGroup } from '../../src/domain/coordinator/on-admin';
 import { onHeartbeat } from '../../src/domain/coordinator/on-heartbeat';
@@ -14,6 +19,7 @@ import type {
   MemberId,
   ShardIndex,
   StreamPrefix,
+  WriteId,
 } from '../../src/domain/ids';
 import type { HeartbeatRequest, RevokeReport } from '../../src/domain/membership/heartbeat-request';
 import type { EpochMillis } from '../../src/domain/time';
@@ -39,6 +45,10 @@ export class GroupWorld {
   mayEndTenures = true;
   mayGrant = true;
   maxMembers = 2_000;
+  /** The Redis that answers now. */
+  redisId = 'redis-1';
+  remembered: RememberedWrite | null = null;
+  private writes = 0;
   /** Of the last decision. */
   lastEffects: readonly { readonly kind: string }[] = [];
 
@@ -69,6 +79,8 @@ export class GroupWorld {
       mayEndTenures: this.mayEndTenures,
       mayGrant: this.mayGrant,
       maxMembers: this.maxMembers,
+      redisId: this.redisId,
+      remembered: this.remembered,
     };
   }
 
@@ -97,6 +109,21 @@ export class GroupWorld {
     return decision.reply(this.state);
   }
 
+  /** Redis goes back to an earlier state; another process of it, unless told otherwise. */
+  rollBack(state: GroupState, redisId = `${this.redisId}'`): void {
+    this.state = state;
+    this.redisId = redisId;
+  }
+
+  /** Time passes with the members' heartbeats going on, so that no lease runs out. */
+  pass(lengthMs: number, members: readonly FakeMember[] = []): void {
+    const stepMs = LEASE_MS / 3;
+    for (let passedMs = 0; passedMs < lengthMs; passedMs += stepMs) {
+      this.advance(Math.min(stepMs, lengthMs - passedMs));
+      for (const member of members) member.beat();
+    }
+  }
+
   tick(): void {
     this.apply(onTick());
   }
@@ -123,6 +150,7 @@ export class GroupWorld {
     return {
       ...metadata,
       storeRevision: (metadata.storeRevision + 1) as StoreRevision,
+      writeId: `write-${(this.writes += 1)}` as WriteId,
       updatedAtMs: this.nowMs as EpochMillis,
     };
   }
@@ -133,6 +161,8 @@ export class FakeMember {
   epoch = 0;
   version = 0;
   view: HeartbeatView | null = null;
+  /** What it reads: an answer of a correction round starts nothing. */
+  reading: readonly number[] = [];
 
   constructor(
     private readonly world: GroupWorld,
@@ -146,9 +176,7 @@ export class FakeMember {
   /** Reports as owned what it was assigned last. */
   beat(options: BeatOptions = {}): HeartbeatView {
     const busy = new Set([...(options.revoked ?? []), ...(options.draining ?? [])]);
-    const owned = (this.view?.assigned ?? [])
-      .map(({ shard }) => shard as number)
-      .filter((shard) => !busy.has(shard));
+    const owned = this.reading.filter((shard) => !busy.has(shard));
     return this.send({ memberEpoch: this.epoch, owned, ...options });
   }
 
@@ -189,10 +217,13 @@ export class FakeMember {
   private send(options: BeatOptions): HeartbeatView {
     const reply = this.reply(options);
     if (reply.kind !== 'ANSWER') throw new Error(`refused: ${reply.code}`);
-    if (reply.status === 'OK') {
+    if (reply.status === 'OK' || reply.status === 'SYNC_METADATA' || reply.status === 'REVOKE_PENDING') {
       this.view = reply;
       this.version = reply.metadataVersion;
       if (reply.memberEpoch > 0) this.epoch = reply.memberEpoch;
+      const assigned = assignedShards(reply);
+      this.reading =
+        reply.status === 'OK' ? assigned : this.reading.filter((shard) => assigned.includes(shard));
     }
     return reply;
   }

@@ -37,6 +37,7 @@ export async function storedGroup(redis: RedisServer, key: GroupKey): Promise<Re
       schemaVersion: field('schemaVersion'),
       layoutVersion: field('layoutVersion'),
       updatedAt: field('updatedAt'),
+      redisId: field('redisId'),
     },
     leases.flatMap(([name, deadline]) => [name.slice(LEASE_FIELD.length), deadline]),
   );

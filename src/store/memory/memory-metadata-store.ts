@@ -13,15 +13,16 @@ import {
   withLeases,
   type ReadGroup,
 } from '../codec';
-import type {
-  CommitOutcome,
-  GroupCommit,
-  LeaseRenewal,
-  LoadOutcome,
-  LockOutcome,
-  LockRequest,
-  MetadataStore,
-  RenewalOutcome,
+import {
+  isOfAnotherRedis,
+  type CommitOutcome,
+  type GroupCommit,
+  type LeaseRenewal,
+  type LoadOutcome,
+  type LockOutcome,
+  type LockRequest,
+  type MetadataStore,
+  type RenewalOutcome,
 } from '../metadata-store';
 import { withEntry, type MemoryGroup, type MemoryNode } from './memory-node';
 
@@ -52,6 +53,10 @@ export class MemoryMetadataStore implements MetadataStore {
     const { node } = this;
     const text = groupKeyText(key);
     if (node.lockOf(text)?.token !== commit.token) return { kind: 'LOCK_LOST' };
+    if (isOfAnotherRedis(commit, node.redisId)) {
+      await this.unlock(key, commit.token);
+      return { kind: 'LOCK_LOST' };
+    }
     const stored = node.groups.get(text) ?? null;
     const refusal = refusalOf(commit, stored);
     if (refusal === null) node.groups = withEntry(node.groups, text, this.applied(commit, stored));
@@ -74,7 +79,8 @@ export class MemoryMetadataStore implements MetadataStore {
     const { node } = this;
     const text = groupKeyText(key);
     const stored = node.groups.get(text);
-    if (stored === undefined || !this.isSame(stored, renewal.base)) return { kind: 'STALE' };
+    const isBase = stored !== undefined && this.isSame(stored, renewal.base);
+    if (!isBase || renewal.base.redisId !== node.redisId) return { kind: 'STALE' };
     const redisNowMs = node.now();
     const nowMs = Math.max(redisNowMs, Number(stored.updatedAt));
     const untilMs = (nowMs + renewal.leaseTtlMs) as EpochMillis;
@@ -103,9 +109,10 @@ export class MemoryMetadataStore implements MetadataStore {
   }
 
   private read(key: GroupKey, known: GroupMetadata | null): LoadOutcome {
+    const { redisId } = this.node;
     const redisNowMs = this.node.now();
     const stored = this.node.groups.get(groupKeyText(key));
-    if (stored === undefined) return { kind: 'MISSING', redisNowMs };
+    if (stored === undefined) return { kind: 'MISSING', redisNowMs, redisId };
     const flatLeases = [...stored.leases].flat();
     const read: ReadGroup =
       known !== null && this.isSame(stored, known)
@@ -116,7 +123,7 @@ export class MemoryMetadataStore implements MetadataStore {
       deepFreeze(read.metadata);
       this.sizes.remember(read.metadata, stored.aggregate ?? '');
     }
-    return { kind: 'LOADED', metadata: read.metadata, leases: read.leases, redisNowMs };
+    return { kind: 'LOADED', metadata: read.metadata, leases: read.leases, redisNowMs, redisId };
   }
 
   private isSame(stored: MemoryGroup, known: GroupMetadata): boolean {
@@ -144,6 +151,7 @@ export class MemoryMetadataStore implements MetadataStore {
       schemaVersion: SCHEMA_VERSION,
       layoutVersion: LAYOUT_VERSION,
       updatedAt: String(next.updatedAtMs),
+      redisId: next.redisId,
       leases,
       reports,
     };

@@ -33,6 +33,8 @@ export type MemorySnapshot = Pick<MemoryNode, 'groups' | 'locks' | 'index' | 'lo
  * replaced, never changed, so a snapshot is cheap. `now` is the Redis clock.
  */
 export class MemoryNode {
+  /** Set another one for a restart or a failover: a snapshot does not bring it back. */
+  redisId = 'node-1/repl-1';
   groups: ReadonlyMap<string, MemoryGroup> = new Map();
   locks: ReadonlyMap<string, MemoryLock> = new Map();
   /** Due times by group key text. */

@@ -46,7 +46,7 @@ export function commitArguments(
   return { args, aggregate: written.aggregate };
 }
 
-const NO_FIELDS = ['', '', '', '', '', ''];
+const NO_FIELDS = ['', '', '', '', '', '', ''];
 
 function writtenValue(commit: GroupCommit): {
   readonly mode: 'WRITE' | 'KEEP' | 'DELETE';
@@ -64,6 +64,7 @@ function writtenValue(commit: GroupCommit): {
     SCHEMA_VERSION,
     LAYOUT_VERSION,
     next.updatedAtMs,
+    next.redisId,
   ];
   return { mode: 'WRITE', fields, aggregate };
 }

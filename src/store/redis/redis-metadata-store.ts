@@ -4,25 +4,31 @@ import { parseMemberId, type GroupKey, type MemberId } from '../../domain/ids';
 import { epochMillis, type EpochMillis } from '../../domain/time';
 import type { LuaRunner } from '../../redis/lua-runner';
 import type { RedisArgument, RedisCommands } from '../../redis/redis-commands';
+import type { RedisIdentity } from '../../redis/redis-identity';
 import { AggregateSizes } from '../aggregate-sizes';
 import { LAYOUT_VERSION, SCHEMA_VERSION } from '../aggregate-writer';
-import { decodeReport, encodeReportRest, readStoredGroup, withLeases } from '../codec';
-import type {
-  CommitOutcome,
-  GroupCommit,
-  LeaseRenewal,
-  LoadOutcome,
-  LockOutcome,
-  LockRequest,
-  MetadataStore,
-  RenewalOutcome,
+import { decodeReport, encodeReportRest, readStoredGroup, withLeases, type ReadGroup } from '../codec';
+import {
+  isOfAnotherRedis,
+  type CommitOutcome,
+  type GroupCommit,
+  type LeaseRenewal,
+  type LoadOutcome,
+  type LockOutcome,
+  type LockRequest,
+  type MetadataStore,
+  type RenewalOutcome,
 } from '../metadata-store';
 import { commitArguments } from './commit-arguments';
 import type { CoordinatorKeys } from './coordinator-keys';
 import { listOf, readLoadReply, textsFrom, type LoadReply } from './script-replies';
-import { asStoreCall, unexpectedReply } from './store-errors';
+import { asStoreCall, identifiedCall, unexpectedReply } from './store-errors';
 
 const REPORT_FIELD = 'seen:';
+/** As section/commit-and-unlock.lua answers it. */
+const LOCK_LOST = ['LOCK_LOST'];
+/** As lease/renew-leases.lua answers it. */
+const STALE = ['STALE'];
 
 /**
  * The metadata store in Redis: one hash per group, changed by scripts only (lua/). Holds no state but the sizes of values it
@@ -35,21 +41,19 @@ export class RedisMetadataStore implements MetadataStore {
     private readonly lua: LuaRunner,
     private readonly commands: RedisCommands,
     private readonly keys: CoordinatorKeys,
+    private readonly identity: Pick<RedisIdentity, 'current' | 'read' | 'forget'>,
   ) {}
 
   async lockAndLoad(key: GroupKey, request: LockRequest): Promise<LockOutcome> {
     const operation = 'lock and load';
     const { known } = request;
-    const reply = await asStoreCall(operation, () =>
-      this.lua.run(
-        'section/lock-and-load',
-        [this.keys.metadata(key), this.keys.lock(key)],
-        [request.token, request.lockTtlMs, ...this.knownArguments(known)],
-      ),
+    const args = [request.token, request.lockTtlMs, ...this.knownArguments(known)];
+    const { reply, redisId } = await identifiedCall(operation, this.identity, () =>
+      this.lua.run('section/lock-and-load', [this.keys.metadata(key), this.keys.lock(key)], args),
     );
     const read = readLoadReply(operation, reply);
     if (read.kind === 'BUSY') return read;
-    const outcome = this.outcomeOf(key, read, known);
+    const outcome = this.outcomeOf(key, read, known, redisId);
     const isUnreadable = outcome.kind === 'CORRUPT' || outcome.kind === 'SCHEMA_UNSUPPORTED';
     if (isUnreadable && read.kind !== 'WRONG_TYPE') {
       // Best effort: the lock runs out by itself.
@@ -61,8 +65,10 @@ export class RedisMetadataStore implements MetadataStore {
   async commitAndUnlock(key: GroupKey, commit: GroupCommit): Promise<CommitOutcome> {
     const operation = 'commit';
     const { args, aggregate } = commitArguments(key, commit, this.keys.noticeChannel);
-    const reply = await asStoreCall(operation, () =>
-      this.lua.run('section/commit-and-unlock', [this.keys.metadata(key), this.keys.lock(key)], args),
+    const { reply } = await identifiedCall(operation, this.identity, (redisId) =>
+      isOfAnotherRedis(commit, redisId)
+        ? this.lua.run('section/unlock', [this.keys.lock(key)], [commit.token]).then(() => LOCK_LOST)
+        : this.lua.run('section/commit-and-unlock', [this.keys.metadata(key), this.keys.lock(key)], args),
     );
     const [kind, redisNow] = listOf(operation, reply);
     switch (kind) {
@@ -86,20 +92,22 @@ export class RedisMetadataStore implements MetadataStore {
 
   async load(key: GroupKey, known?: GroupMetadata): Promise<LoadOutcome> {
     const operation = 'load';
-    const reply = await asStoreCall(operation, () =>
+    const { reply, redisId } = await identifiedCall(operation, this.identity, () =>
       this.lua.run('section/load', [this.keys.metadata(key)], this.knownArguments(known ?? null)),
     );
     const read = readLoadReply(operation, reply);
     if (read.kind === 'BUSY') throw unexpectedReply(operation, reply);
-    return this.outcomeOf(key, read, known ?? null);
+    return this.outcomeOf(key, read, known ?? null, redisId);
   }
 
   async renewLeases(key: GroupKey, renewal: LeaseRenewal): Promise<RenewalOutcome> {
     const operation = 'renew leases';
     const args: RedisArgument[] = [...this.knownArguments(renewal.base), renewal.leaseTtlMs];
     for (const [memberId, report] of renewal.reports) args.push(memberId, encodeReportRest(report));
-    const reply = await asStoreCall(operation, () =>
-      this.lua.run('lease/renew-leases', [this.keys.metadata(key)], args),
+    const { reply } = await identifiedCall(operation, this.identity, async (redisId) =>
+      redisId === renewal.base.redisId
+        ? this.lua.run('lease/renew-leases', [this.keys.metadata(key)], args)
+        : STALE,
     );
     const values = listOf(operation, reply);
     if (values[0] === 'STALE') return { kind: 'STALE' };
@@ -140,30 +148,27 @@ export class RedisMetadataStore implements MetadataStore {
     key: GroupKey,
     reply: Exclude<LoadReply, { readonly kind: 'BUSY' }>,
     known: GroupMetadata | null,
+    redisId: string,
   ): LoadOutcome {
     const { redisNowMs } = reply;
     switch (reply.kind) {
       case 'MISSING':
-        return { kind: 'MISSING', redisNowMs };
+        return { kind: 'MISSING', redisNowMs, redisId };
       case 'WRONG_TYPE':
         return { kind: 'CORRUPT', reason: 'the metadata key is no hash', redisNowMs };
       case 'KNOWN':
         if (known === null) throw unexpectedReply('load', reply.kind);
-        return { ...loadedOrNot(withLeases(known, reply.flatLeases)), redisNowMs };
+        return loadedOrNot(withLeases(known, reply.flatLeases), redisNowMs, redisId);
       case 'LOADED': {
         const read = readStoredGroup(key, reply.stored, reply.flatLeases);
         if (read.kind === 'READ') this.sizes.remember(read.metadata, reply.stored.aggregate ?? '');
-        return { ...loadedOrNot(read), redisNowMs };
+        return loadedOrNot(read, redisNowMs, redisId);
       }
     }
   }
 }
 
-type ReadGroup = ReturnType<typeof withLeases>;
-type Unread = Exclude<ReadGroup, { readonly kind: 'READ' }>;
-
-function loadedOrNot(
-  read: ReadGroup,
-): Unread | (Omit<Extract<ReadGroup, { kind: 'READ' }>, 'kind'> & { readonly kind: 'LOADED' }) {
-  return read.kind === 'READ' ? { ...read, kind: 'LOADED' } : read;
+function loadedOrNot(read: ReadGroup, redisNowMs: EpochMillis, redisId: string): LoadOutcome {
+  if (read.kind !== 'READ') return { ...read, redisNowMs };
+  return { kind: 'LOADED', metadata: read.metadata, leases: read.leases, redisNowMs, redisId };
 }

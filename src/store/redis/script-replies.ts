@@ -15,7 +15,7 @@ export type LoadReply =
     };
 
 const FIRST_KNOWN_LEASE = 2;
-const FIRST_LOADED_LEASE = 8;
+const FIRST_LOADED_LEASE = 9;
 
 export function readLoadReply(operation: string, reply: unknown): LoadReply {
   const values = listOf(operation, reply);
@@ -39,6 +39,7 @@ export function readLoadReply(operation: string, reply: unknown): LoadReply {
           schemaVersion: textOrNull(values[5]),
           layoutVersion: textOrNull(values[6]),
           updatedAt: textOrNull(values[7]),
+          redisId: textOrNull(values[8]),
         },
         flatLeases: textsFrom(values, FIRST_LOADED_LEASE),
       };

@@ -18,6 +18,8 @@ const CONTEXT: DecisionContext = {
   mayEndTenures: true,
   mayGrant: true,
   maxMembers: 10,
+  redisId: 'node-1/repl-1',
+  remembered: null,
 };
 const NO_GROUP: GroupState = { metadata: null, leases: new Map() };
 const create = onCreateGroup({

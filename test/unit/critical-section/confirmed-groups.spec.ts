@@ -17,7 +17,8 @@ function stateAt(
   shardCount = 2,
 ): GroupState & { metadata: GroupMetadata } {
   const incarnation = life as Incarnation;
-  const metadata = newGroup({ key: KEY, incarnation, shardCount, grantsFromMs: null }, at(1), at(1));
+  const created = { nowMs: at(1), drawMs: at(1), redisId: 'node-1/repl-1' };
+  const metadata = newGroup({ key: KEY, incarnation, shardCount, grantsFromMs: null }, created);
   return {
     metadata: { ...metadata, storeRevision: revision as StoreRevision },
     leases: new Map([[MEMBER, at(100)]]),

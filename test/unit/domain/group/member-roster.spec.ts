@@ -16,6 +16,8 @@ function memberOf(id: string, maxConcurrency = 1): Member {
     instanceId: null,
     joinedVersion: 7 as MetadataVersion,
     maxConcurrency,
+    correctedAtMs: null,
+    lostVersion: null,
   };
 }
 
