@@ -25,6 +25,11 @@ function apiErrorOf(key: GroupKey, refusal: AdminRefusal): ApiError {
         'LIVE_MEMBERS_PRESENT',
         `${group} has ${refusal.liveMembers} live members: stop them first, or say "force": true`,
       );
+    case 'METADATA_CORRECTION_ACTIVE':
+      return new ApiError(
+        'METADATA_CORRECTION_ACTIVE',
+        `${group} is in a correction round since ${new Date(refusal.startedAtMs).toISOString()}: repeat the request when it has ended`,
+      );
     case 'STATE_CONFLICT':
       return new ApiError('STATE_CONFLICT', `${group} has metadataVersion ${refusal.currentVersion} by now`, {
         details: [

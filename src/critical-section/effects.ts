@@ -14,7 +14,10 @@ export interface EffectParts {
   readonly section: Pick<CriticalSection, 'run'>;
   readonly provisioner: StreamProvisioner;
   readonly faults: FaultReporter;
-  readonly metrics: Pick<SectionMetrics, 'alerted' | 'provisioningFailed'>;
+  readonly metrics: Pick<
+    SectionMetrics,
+    'alerted' | 'correctionStarted' | 'correctionEnded' | 'provisioningFailed'
+  >;
 }
 
 /** Carries out what was decided beyond the group itself, after its commit. Each effect can be repeated. */
@@ -46,9 +49,21 @@ export class EffectRunner {
           detail: effect.detail,
         });
         return state;
+      case 'CORRECTION':
+        this.noteCorrection(key, effect);
+        return state;
       default:
         return assertNever(effect);
     }
+  }
+
+  private noteCorrection(key: GroupKey, effect: Extract<Effect, { readonly kind: 'CORRECTION' }>): void {
+    const { metrics, faults } = this.parts;
+    const { event, cause, ageMs, detail } = effect;
+    if (event === 'STARTED') metrics.correctionStarted(cause);
+    else metrics.correctionEnded(cause, ageMs);
+    const fields = { group: groupKeyText(key), cause, ageMs, detail };
+    faults.report(`CORRECTION:${event}`, event === 'STARTED' ? 'error' : 'warn', fields);
   }
 
   private async provision(key: GroupKey, state: GroupState): Promise<GroupState> {

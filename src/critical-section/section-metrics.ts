@@ -1,3 +1,4 @@
+import type { RoundCause } from '../domain/group/group-metadata';
 import type { CommitOutcome } from '../store/metadata-store';
 
 export type DecisionOutcome =
@@ -22,6 +23,9 @@ export interface SectionMetrics {
   /** Heartbeats that were sent on to a section. */
   fastPathMiss(reason: 'UNKNOWN_GROUP' | 'CHANGES' | 'STALE' | 'LEASE_OVER'): void;
   alerted(alert: string): void;
+  correctionStarted(cause: RoundCause): void;
+  /** Milliseconds from its start. */
+  correctionEnded(cause: RoundCause, ms: number): void;
   metadataUnreadable(kind: 'CORRUPT' | 'SCHEMA_UNSUPPORTED'): void;
   provisioningFailed(): void;
   longPollsWaiting(count: number): void;
@@ -41,6 +45,8 @@ export const NO_SECTION_METRICS: SectionMetrics = {
   fastPathHit: () => undefined,
   fastPathMiss: () => undefined,
   alerted: () => undefined,
+  correctionStarted: () => undefined,
+  correctionEnded: () => undefined,
   metadataUnreadable: () => undefined,
   provisioningFailed: () => undefined,
   longPollsWaiting: () => undefined,

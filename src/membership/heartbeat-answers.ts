@@ -104,12 +104,6 @@ export class HeartbeatAnswers {
     switch (reply.code) {
       case 'GROUP_NOT_FOUND':
         throw groupNotFound(key);
-      case 'METADATA_REGRESSION':
-        this.metrics.regressionSeen('HEARTBEAT');
-        throw new ApiError(
-          'METADATA_REGRESSION',
-          `version ${reply.observedVersion} was seen, but ${reply.recordedVersion} is recorded: Redis lost writes`,
-        );
       case 'JOIN_WITH_OWNED_SHARDS':
         throw invalidRequest([{ field: 'ownedShards', rule: 'must be empty or absent in a join' }]);
       case 'MEMBER_LIMIT':

@@ -35,7 +35,7 @@ export class HeartbeatController {
       'A repeatable view of what is recorded. `memberEpoch` 0 joins, -1 leaves. With `waitMs` the answer is held until it changes.',
   })
   @ApiOkResponse({ type: HeartbeatAnswerDto })
-  @ApiMutationErrors('GROUP_NOT_FOUND', 'METADATA_REGRESSION', 'TOO_MANY_REQUESTS')
+  @ApiMutationErrors('GROUP_NOT_FOUND', 'TOO_MANY_REQUESTS')
   heartbeat(
     @Param() path: MemberPathDto,
     @Body() body: HeartbeatDto,

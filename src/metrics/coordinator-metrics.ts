@@ -42,8 +42,12 @@ export class CoordinatorMetrics {
     this.set('redis_stream_coord_long_polls_waiting', count);
   }
 
-  regressionSeen(source: 'HEARTBEAT' | 'ROUTING'): void {
-    this.count('redis_stream_coord_metadata_regressions_total', { source });
+  correctionStarted(cause: string): void {
+    this.count('redis_stream_coord_metadata_regressions_total', { cause });
+  }
+
+  correctionEnded(cause: string, ms: number): void {
+    this.observe('redis_stream_coord_correction_duration_seconds', ms / MS_PER_SECOND, { cause });
   }
 
   // --- critical section

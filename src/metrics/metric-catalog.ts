@@ -8,6 +8,8 @@ export interface MetricSpec {
 }
 
 const SECONDS = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** A round takes a lease at least, two leases and a rebalance timeout and one more lease at most. */
+const ROUND_SECONDS = [1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 export const METRICS = {
@@ -72,8 +74,14 @@ export const METRICS = {
   },
   redis_stream_coord_metadata_regressions_total: {
     kind: 'counter',
-    help: 'Requests with a version above the recorded one: Redis lost writes, or a client invented a number.',
-    labels: ['source'],
+    help: 'Correction rounds that were started because Redis lost writes or may have, by what betrayed it.',
+    labels: ['cause'],
+  },
+  redis_stream_coord_correction_duration_seconds: {
+    kind: 'histogram',
+    help: 'Correction rounds, from their start to their end.',
+    labels: ['cause'],
+    buckets: ROUND_SECONDS,
   },
   redis_stream_coord_alerts_total: {
     kind: 'counter',

@@ -24,7 +24,6 @@ export const ERROR_CODES = {
   METADATA_LOCK_TIMEOUT: { httpStatus: 503, retryable: true },
   METADATA_CORRUPT: { httpStatus: 503, retryable: false },
   METADATA_SCHEMA_UNSUPPORTED: { httpStatus: 503, retryable: false },
-  METADATA_REGRESSION: { httpStatus: 503, retryable: true },
   REDIS_STREAM_PROVISIONING_FAILED: { httpStatus: 503, retryable: true },
 } as const;
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -16,10 +16,11 @@ export class RoutingController {
   @Get('producer-routing')
   @ApiOperation({
     summary: 'Where to publish',
-    description: 'A lower version than one already seen is answered 503 METADATA_REGRESSION.',
+    description:
+      'Send the versions that you have seen: an answer that is below them says `regressed: true`, Redis lost writes then.',
   })
   @ApiOkResponse({ type: ProducerRoutingDto })
-  @ApiReadErrors('GROUP_NOT_FOUND', 'METADATA_REGRESSION')
+  @ApiReadErrors('GROUP_NOT_FOUND')
   producerRouting(
     @Param() path: GroupPathDto,
     @Query() query: RoutingQueryDto,

@@ -9,7 +9,7 @@ import { assignTarget } from './target-assignment';
  * Brings what is held towards the target, shard by shard. Per shard, from -> to:
  * HELD by its target, draining  -> HELD            a newer target gave it back before it was let go
  * HELD by another, not draining -> HELD, draining  recorded before the holder is told; an open drain keeps its deadline
- * FREE, with a target           -> HELD            granted in the write that makes it free, unless grants are held back
+ * FREE, with a target           -> HELD            granted in the write that makes it free, unless grants are held back or another may read it
  * BLOCKED                       -> BLOCKED         until its lease ends: nobody else may read it
  * Called at the end of each decision.
  */
@@ -38,19 +38,20 @@ export function retarget(transition: Transition, assign: typeof assignTarget = a
   }
 }
 
-function grantsAllowed({ draft, context }: Transition): boolean {
-  return context.mayGrant && draft.isProvisioned() && isOver(draft.base.grantsFromMs, context.nowMs);
+function grantsAllowed(transition: Transition): boolean {
+  const { draft, context } = transition;
+  return transition.mayGrant && draft.isProvisioned() && isOver(draft.base.grantsFromMs, context.nowMs);
 }
 
 function settleShard(
   { draft, context }: Transition,
   index: ShardIndex,
-  { target, occupancy }: Shard,
+  { target, occupancy, conflicts }: Shard,
   mayGrant: boolean,
 ): void {
   switch (occupancy.kind) {
     case 'FREE':
-      if (target !== null && mayGrant) draft.grant(index, target);
+      if (target !== null && mayGrant && conflicts.length === 0) draft.grant(index, target);
       return;
     case 'HELD':
       if (occupancy.memberId === target) {

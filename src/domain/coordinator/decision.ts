@@ -1,4 +1,4 @@
-import type { GroupMetadata, Leases } from '../group/group-metadata';
+import type { GroupMetadata, Leases, RoundCause } from '../group/group-metadata';
 import type { MemberId } from '../ids';
 import type { CoordinationTiming, EpochMillis } from '../time';
 
@@ -14,7 +14,14 @@ export interface DecisionContext {
   /** False while this coordinator cannot know who reads: nothing is granted. */
   readonly mayGrant: boolean;
   readonly maxMembers: number;
+  /** Identity of the Redis that the group was loaded from: its run id and replication id. */
+  readonly redisId: string;
+  /** What this process last saw confirmed of the group, before this load; null: nothing. */
+  readonly remembered: RememberedWrite | null;
 }
+
+/** One committed write of a group. */
+export type RememberedWrite = Pick<GroupMetadata, 'incarnation' | 'storeRevision' | 'writeId'>;
 
 export interface GroupState {
   /** null: the group does not exist. */
@@ -23,16 +30,29 @@ export interface GroupState {
 }
 
 /** What people must hear of: logged and counted. */
-export type Alert = 'SHARD_NEVER_GRANTED' | 'ASSIGNOR_FAILED';
+export type Alert =
+  | 'SHARD_NEVER_GRANTED'
+  | 'ASSIGNOR_FAILED'
+  /** A member that had told what it reads showed yet another version that was never recorded, and was fenced. */
+  | 'UNKNOWN_VERSION_AGAIN';
 
 /**
  * Carried out by the shell after the commit; idempotent.
  * PROVISION  create the streams and Redis groups that are missing; the tick derives it again until that is recorded
  * ALERT      log and count; lost when the process dies first
+ * CORRECTION a correction round has started or ended: log and count
  */
 export type Effect =
   | { readonly kind: 'PROVISION' }
-  | { readonly kind: 'ALERT'; readonly alert: Alert; readonly detail: string };
+  | { readonly kind: 'ALERT'; readonly alert: Alert; readonly detail: string }
+  | {
+      readonly kind: 'CORRECTION';
+      readonly event: 'STARTED' | 'ENDED';
+      readonly cause: RoundCause;
+      /** Milliseconds since its start. */
+      readonly ageMs: number;
+      readonly detail: string;
+    };
 
 /** What a member last reported, stored beside the aggregate: a change of only this changes nothing. */
 export interface MemberReport {

@@ -8,7 +8,13 @@ import { isLive } from '../membership/member';
 import type { GroupState } from './decision';
 import type { HeartbeatRefusal } from './refusals';
 
-export type HeartbeatStatus = 'OK' | 'UNKNOWN_MEMBER_ID' | 'FENCED_MEMBER_EPOCH' | 'UNSUPPORTED_PROTOCOL';
+export type HeartbeatStatus =
+  | 'OK'
+  | 'SYNC_METADATA'
+  | 'REVOKE_PENDING'
+  | 'UNKNOWN_MEMBER_ID'
+  | 'FENCED_MEMBER_EPOCH'
+  | 'UNSUPPORTED_PROTOCOL';
 
 export interface AssignedShard {
   readonly shard: ShardIndex;
@@ -36,15 +42,36 @@ const NOTHING: MemberShards = { assigned: [], pending: [], revoking: [] };
 /** The view of a tenure, from what is recorded now: also what a long poll looks at again when the group changed. */
 export function viewOfTenure(
   { metadata }: GroupState,
-  { memberId }: HeartbeatRequest,
+  request: HeartbeatRequest,
   memberEpoch: number,
 ): HeartbeatReply {
+  const { memberId } = request;
   if (metadata === null) return refusal({ code: 'GROUP_NOT_FOUND' });
   const member = metadata.members.get(memberId);
   if (member === undefined) return statusOnly(metadata, 'UNKNOWN_MEMBER_ID', memberEpoch);
   if (member.memberEpoch !== memberEpoch || !isLive(member))
     return statusOnly(metadata, 'FENCED_MEMBER_EPOCH', memberEpoch);
-  return answer(metadata, 'OK', memberEpoch, memberShards(metadata, memberId));
+  const { correction } = metadata;
+  if (correction === null) return answer(metadata, 'OK', memberEpoch, memberShards(metadata, memberId));
+  const status = correction.synced.has(memberId) ? 'REVOKE_PENDING' : 'SYNC_METADATA';
+  return answer(metadata, status, memberEpoch, shardsInRound(metadata, request));
+}
+
+/**
+ * What a member may keep in a correction round: what it holds and should have. Not what another may be reading, unless this
+ * one reads it; and nothing after a join, whose tenure reads nothing yet.
+ */
+function shardsInRound(metadata: GroupMetadata, request: HeartbeatRequest): MemberShards {
+  const { memberId, memberEpoch, owned } = request;
+  const { assigned, pending, revoking } = memberShards(metadata, memberId);
+  const mayKeep = (index: ShardIndex): boolean =>
+    memberEpoch !== 0 && (metadata.shards[index]?.conflicts.length === 0 || owned?.has(index) === true);
+  const withheld = assigned.filter((index) => !mayKeep(index));
+  return {
+    assigned: assigned.filter(mayKeep),
+    pending: [...pending, ...withheld].sort((a, b) => a - b),
+    revoking,
+  };
 }
 
 /** The view after a leave: nothing is assigned, what is still held is to be drained. */

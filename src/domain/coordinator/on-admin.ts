@@ -11,7 +11,9 @@ import type { EpochMillis } from '../time';
 import { conclude } from './conclude';
 import type { Decision, DecisionContext, GroupCommand, GroupState } from './decision';
 import type { AdminRefusal } from './refusals';
-import { Transition, unchanged } from './transition';
+import { openTransition } from './open-transition';
+import type { Transition } from './transition';
+import { unchanged } from './transition';
 
 export type AdminResult<Value> = Result<Value, AdminRefusal>;
 
@@ -26,7 +28,7 @@ export function onCreateGroup(group: NewGroup): GroupCommand<AdminResult<GroupMe
       if (state.metadata?.provisioning === 'COMPLETE') return refuse(state, { code: 'GROUP_ALREADY_EXISTS' });
       return {
         ...unchanged(state, recordedGroup),
-        metadata: state.metadata ?? newGroup(group, context.nowMs, context.drawMs),
+        metadata: state.metadata ?? newGroup(group, context),
         effects: [{ kind: 'PROVISION' }],
       };
     },
@@ -40,7 +42,7 @@ export function onCompleteProvisioning(): GroupCommand<AdminResult<GroupMetadata
     decide: (state, context) => {
       if (state.metadata === null) return refuse(state, { code: 'GROUP_NOT_FOUND' });
       if (state.metadata.provisioning === 'COMPLETE') return unchanged(state, recordedGroup);
-      const transition = new Transition(state.metadata, state.leases, context);
+      const transition = openTransition(state.metadata, state.leases, context);
       sweepDeadlines(transition);
       transition.draft.completeProvisioning();
       conclude(transition);
@@ -66,6 +68,8 @@ export function onDeleteGroup(options: {
     decide: (state, context) => {
       const { metadata } = state;
       if (metadata === null) return refuse(state, { code: 'GROUP_NOT_FOUND' });
+      const transition = openTransition(metadata, state.leases, context);
+      if (transition.draft.correction !== null) return refuseInRound(transition);
       const conflict = versionConflict(metadata, options.expectedVersion);
       if (conflict !== null) return refuse(state, conflict);
       const liveMembers = [...metadata.members.values()].filter(
@@ -95,9 +99,10 @@ export function onFenceMember(options: {
     decide: (state, context) => {
       const { metadata } = state;
       if (metadata === null) return refuse(state, { code: 'GROUP_NOT_FOUND' });
+      const transition = openTransition(metadata, state.leases, context);
+      if (transition.draft.correction !== null) return refuseInRound(transition);
       const conflict = versionConflict(metadata, options.expectedVersion);
       if (conflict !== null) return refuse(state, conflict);
-      const transition = new Transition(metadata, state.leases, context);
       sweepDeadlines(transition);
       const member = transition.draft.currentMembers().get(options.memberId);
       if (member === undefined) return refuse(state, { code: 'MEMBER_NOT_FOUND' });
@@ -117,6 +122,15 @@ function refuse(
   refusal: AdminRefusal,
 ): Decision<{ readonly ok: false; readonly refusal: AdminRefusal }> {
   return unchanged(state, () => refused(refusal));
+}
+
+/** Also when this very request found out that a round is needed: the round begins, the request is refused. */
+function refuseInRound(
+  transition: Transition,
+): Decision<{ readonly ok: false; readonly refusal: AdminRefusal }> {
+  const { correction } = transition.draft;
+  const startedAtMs = correction?.startedAtMs ?? transition.context.nowMs;
+  return transition.decide(() => refused({ code: 'METADATA_CORRECTION_ACTIVE', startedAtMs }));
 }
 
 function versionConflict({ metadataVersion }: GroupMetadata, expected: number | null): AdminRefusal | null {

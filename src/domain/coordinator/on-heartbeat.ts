@@ -6,11 +6,15 @@ import { findForeignClaim, releaseReported } from '../membership/ownership-repor
 import type { HeartbeatRequest } from '../membership/heartbeat-request';
 import { sweepDeadlines } from '../membership/sweep';
 import { fenceMember, withState } from '../membership/tenure';
+import { observeVersions } from '../correction/evidence';
+import { takeRoundReport } from '../correction/round-report';
 import { conclude } from './conclude';
 import type { Decision, DecisionContext, GroupCommand, GroupState } from './decision';
 import { refusal, unsupportedProtocol, viewOfLeave, viewOfTenure } from './heartbeat-reply';
 import type { HeartbeatReply } from './heartbeat-reply';
-import { Transition, unchanged } from './transition';
+import type { Transition } from './transition';
+import { unchanged } from './transition';
+import { openTransition } from './open-transition';
 
 const JOIN = 0;
 const LEAVE = -1;
@@ -24,7 +28,7 @@ export interface ProtocolRange {
 /**
  * A heartbeat (docs/protocol.md, The checks in order; 1 and 2, termination and malformed input, happen before):
  * 3 unsupported protocol, 4 group missing, (5 unreadable: the store's), 6 evidence of a regression, 7 join, 8 leave,
- * 9 unknown member, 10 fenced epoch, 11 foreign claim, 14 OK.
+ * 9 unknown member, 10 fenced epoch, 11 foreign claim, 12 SYNC_METADATA, 13 REVOKE_PENDING, 14 OK.
  */
 export function onHeartbeat(
   request: HeartbeatRequest,
@@ -49,12 +53,8 @@ function decideHeartbeat(
     return unchanged(state, (recorded) => unsupportedProtocol(recorded, request.memberEpoch));
   }
   if (metadata === null) return unchanged(state, () => refusal({ code: 'GROUP_NOT_FOUND' }));
-  const observedVersion = Math.max(request.metadataVersion, request.maxObservedVersion ?? 0);
-  if (observedVersion > metadata.metadataVersion) {
-    const recordedVersion = metadata.metadataVersion;
-    return unchanged(state, () => refusal({ code: 'METADATA_REGRESSION', recordedVersion, observedVersion }));
-  }
-  const transition = new Transition(metadata, state.leases, context);
+  const transition = openTransition(metadata, state.leases, context);
+  observeVersions(transition, request);
   sweepDeadlines(transition);
   const reply = applyHeartbeat(transition, request);
   conclude(transition);
@@ -104,17 +104,19 @@ function applyRunning(
     fenceMember(transition, member);
     return fromRecord;
   }
+  takeRoundReport(transition, member, request, false);
   transition.renewLease(member.memberId);
   recordReport(transition, request);
-  const current = recordMember(transition, member, request);
+  const current = recordMember(transition, draft.currentMembers().get(member.memberId) ?? member, request);
   releaseReported(transition, current, request, (drain) => request.metadataVersion >= drain.recordedVersion);
   return forgetIfDone(transition, current) ? (committed) => viewOfLeave(committed, request) : fromRecord;
 }
 
-/** Only with the recorded version: an older report is about a view that was true once. In a quiet period nobody is fenced. */
+/** Only with the recorded version: an older report is about a view that was true once. In a quiet period nobody is fenced, in a round it is a conflict. */
 function isForeignClaim(transition: Transition, member: Member, request: HeartbeatRequest): boolean {
-  if (!transition.context.mayEndTenures || request.metadataVersion !== transition.draft.base.metadataVersion)
-    return false;
+  const { draft } = transition;
+  if (draft.correction !== null || !transition.mayEndTenures) return false;
+  if (request.metadataVersion !== (draft.base.metadataVersion as number)) return false;
   const shard = findForeignClaim(transition, member, request);
   if (shard === null) return false;
   transition.request({

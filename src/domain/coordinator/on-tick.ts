@@ -3,7 +3,8 @@ import { sweepDeadlines } from '../membership/sweep';
 import type { EpochMillis } from '../time';
 import { conclude } from './conclude';
 import type { DecisionContext, GroupCommand, GroupState } from './decision';
-import { Transition, unchanged } from './transition';
+import { unchanged } from './transition';
+import { openTransition } from './open-transition';
 
 export type TickReply =
   /** A phantom entry of the index. */
@@ -15,7 +16,7 @@ export function onTick(): GroupCommand<TickReply> {
     name: 'tick',
     decide: (state, context) => {
       if (state.metadata === null) return unchanged(state, () => ({ kind: 'MISSING' }));
-      const transition = new Transition(state.metadata, state.leases, context);
+      const transition = openTransition(state.metadata, state.leases, context);
       sweepDeadlines(transition);
       conclude(transition);
       if (!transition.draft.isProvisioned()) transition.request({ kind: 'PROVISION' });

@@ -1,14 +1,9 @@
 import type { MetadataVersion } from '../epochs';
+import type { EpochMillis } from '../time';
 
 /** Expected refusals of heartbeats, with what the caller needs to act. They change nothing. */
 export type HeartbeatRefusal =
   | { readonly code: 'GROUP_NOT_FOUND' }
-  /** The client has seen a version above the recorded one: Redis lost writes. Until metadata correction exists: ask again later. */
-  | {
-      readonly code: 'METADATA_REGRESSION';
-      readonly recordedVersion: MetadataVersion;
-      readonly observedVersion: number;
-    }
   | { readonly code: 'JOIN_WITH_OWNED_SHARDS' }
   | { readonly code: 'MEMBER_LIMIT'; readonly maxMembers: number };
 
@@ -18,5 +13,7 @@ export type AdminRefusal =
   | { readonly code: 'GROUP_ALREADY_EXISTS' }
   | { readonly code: 'MEMBER_NOT_FOUND' }
   | { readonly code: 'LIVE_MEMBERS_PRESENT'; readonly liveMembers: number }
+  /** Until the round ends, who reads what is not known: nothing else is changed meanwhile. */
+  | { readonly code: 'METADATA_CORRECTION_ACTIVE'; readonly startedAtMs: EpochMillis }
   /** `expectedMetadataVersion` differs from the recorded one. */
   | { readonly code: 'STATE_CONFLICT'; readonly currentVersion: MetadataVersion };

@@ -2,7 +2,7 @@ import { GroupDraft } from '../group/group-draft';
 import type { GroupMetadata, Leases } from '../group/group-metadata';
 import type { MemberId } from '../ids';
 import type { EpochMillis } from '../time';
-import { deadlineAfter, durationMs } from '../time';
+import { deadlineAfter, durationMs, isOver } from '../time';
 import type { Decision, DecisionContext, Effect, GroupState, MemberReport } from './decision';
 
 /**
@@ -22,6 +22,23 @@ export class Transition {
     readonly context: DecisionContext,
   ) {
     this.draft = new GroupDraft(metadata, context.drawMs);
+  }
+
+  /** False in a quiet period, to which the first lease of a correction round belongs: no deadline proves anything then. */
+  get mayEndTenures(): boolean {
+    const { correction } = this.draft;
+    return this.context.mayEndTenures && (correction === null || this.isLeaseAfter(correction.startedAtMs));
+  }
+
+  /** False while this coordinator, or in a round Redis itself, may not know who reads. */
+  get mayGrant(): boolean {
+    return this.context.mayGrant && this.draft.correction === null;
+  }
+
+  /** Whether one member lease has passed since then. */
+  isLeaseAfter(startMs: EpochMillis): boolean {
+    const { nowMs, timing } = this.context;
+    return isOver(deadlineAfter(startMs, durationMs(timing.memberLeaseTtlMs)), nowMs);
   }
 
   leaseOf(memberId: MemberId): EpochMillis | undefined {

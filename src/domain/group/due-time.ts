@@ -5,7 +5,7 @@ import type { GroupMetadata, Leases } from './group-metadata';
 
 /**
  * When the event loop must next look at the group: the earliest end of a lease, drain, block or retention; the next tick when
- * work was held back; one lease TTL from now at the latest (the slow sweep). Never before the next tick.
+ * work was held back or a correction round is under way; one lease TTL from now at the latest (the slow sweep). Never before the next tick.
  */
 export function nextDueMs(
   metadata: GroupMetadata,
@@ -24,6 +24,6 @@ export function nextDueMs(
   const shardDeadlineMs = nextShardDeadline(metadata);
   if (shardDeadlineMs !== null && shardDeadlineMs < dueMs) dueMs = shardDeadlineMs;
   if (hasUngrantedShard(metadata)) dueMs = Math.min(dueMs, Math.max(nextTickMs, metadata.grantsFromMs));
-  if (metadata.provisioning === 'PENDING') dueMs = nextTickMs;
+  if (metadata.provisioning === 'PENDING' || metadata.correction !== null) dueMs = nextTickMs;
   return Math.max(dueMs, nextTickMs) as EpochMillis;
 }

@@ -4,7 +4,14 @@ import type { MemberId, ShardIndex } from '../ids';
 import type { Member } from '../membership/member';
 import { assertInvariant } from '../assert';
 import type { EpochMillis } from '../time';
-import type { GroupMetadata, Occupancy, Shard } from './group-metadata';
+import type {
+  Conflict,
+  CorrectionRound,
+  GroupMetadata,
+  Occupancy,
+  RoundHistory,
+  Shard,
+} from './group-metadata';
 import { RECENT_VERSIONS_LIMIT } from './group-metadata';
 import { MemberRoster } from './member-roster';
 
@@ -19,6 +26,9 @@ export class GroupDraft {
   private shards: Shard[] | null = null;
   private lastMemberEpoch: MemberEpoch;
   private provisioning: GroupMetadata['provisioning'];
+  private round: CorrectionRound | null;
+  private rounds: RoundHistory;
+  private redisId: string;
   private changed = false;
   private membersMoved = false;
   private targetMoved = false;
@@ -31,6 +41,9 @@ export class GroupDraft {
     this.version = drawNext(base.metadataVersion, drawMs);
     this.lastMemberEpoch = base.lastMemberEpoch;
     this.provisioning = base.provisioning;
+    this.round = base.correction;
+    this.rounds = base.rounds;
+    this.redisId = base.redisId;
   }
 
   get hasMovedMembers(): boolean {
@@ -48,6 +61,15 @@ export class GroupDraft {
 
   currentShards(): readonly Shard[] {
     return this.shards ?? this.base.shards;
+  }
+
+  /** The correction round under way, as this draft has it. */
+  get correction(): CorrectionRound | null {
+    return this.round;
+  }
+
+  get roundHistory(): RoundHistory {
+    return this.rounds;
   }
 
   isProvisioned(): boolean {
@@ -106,6 +128,39 @@ export class GroupDraft {
     });
   }
 
+  /** Held shards get a larger token, so that none that a lost write gave out is above it. */
+  renewToken(index: ShardIndex): void {
+    const shard = this.shardAt(index);
+    this.replaceShard(index, { ...shard, lastToken: drawNext(shard.lastToken, this.drawMs) });
+    this.told = true;
+  }
+
+  putConflicts(index: ShardIndex, conflicts: readonly Conflict[]): void {
+    this.replaceShard(index, { ...this.shardAt(index), conflicts });
+    this.told = true;
+  }
+
+  /** Starts a round at this write's version, in place of one that is under way. */
+  startRound(round: CorrectionRound, rounds: RoundHistory, redisId: string): void {
+    this.round = round;
+    this.rounds = rounds;
+    this.redisId = redisId;
+    this.changed = true;
+    this.told = true;
+  }
+
+  /** Notes what was learned in the round; clients are told nothing by it. */
+  putRound(round: CorrectionRound): void {
+    this.round = round;
+    this.changed = true;
+  }
+
+  endRound(): void {
+    this.round = null;
+    this.changed = true;
+    this.told = true;
+  }
+
   completeProvisioning(): void {
     this.provisioning = 'COMPLETE';
     this.changed = true;
@@ -128,6 +183,9 @@ export class GroupDraft {
       provisioning: this.provisioning,
       shards: this.currentShards(),
       members: this.currentMembers(),
+      correction: this.round,
+      rounds: this.rounds,
+      redisId: this.redisId,
     };
   }
 

@@ -39,12 +39,56 @@ export type Occupancy =
 
 export const FREE: Occupancy = { kind: 'FREE' };
 
+/**
+ * A tenure that may be reading a shard although Redis does not say so: it was given the shard by writes that Redis lost. Keeps
+ * the shard from everyone until the tenure reports it gone or is over.
+ */
+export interface Conflict {
+  readonly memberId: MemberId;
+  readonly memberEpoch: MemberEpoch;
+  /** null while the tenure lives; once it was fenced or replaced, the end of its recorded lease. */
+  readonly untilMs: EpochMillis | null;
+}
+
+export const NO_CONFLICTS: readonly Conflict[] = [];
+
 export interface Shard {
   /** Who should read it; null when no member is eligible. */
   readonly target: MemberId | null;
   readonly occupancy: Occupancy;
+  /** Only in a correction round. */
+  readonly conflicts: readonly Conflict[];
   /** Token of the last grant. The next grant's is larger. */
   readonly lastToken: FencingToken;
+}
+
+/** Why a correction round was started: a version that this history never had, another Redis, a lower revision, an operator. */
+export type RoundCause = 'UNKNOWN_VERSION' | 'REDIS_ID' | 'REVISION' | 'RESTORE';
+
+/**
+ * Redis lost writes, or may have: who reads what is asked anew before anything is granted (docs/protocol.md, Metadata
+ * correction). It ends when every live member has told, and nobody who did not can be reading any more.
+ */
+export interface CorrectionRound {
+  readonly cause: RoundCause;
+  /** The metadataVersion that started the round was recorded at: older reports may be of the lost timeline. */
+  readonly roundVersion: MetadataVersion;
+  readonly startedAtMs: EpochMillis;
+  /** The version that betrayed the loss; null for other causes. */
+  readonly observedVersion: number | null;
+  /** Leases of those who were excluded during the round without having told: it does not end before. */
+  readonly silentUntilMs: EpochMillis;
+  /** Live members that have told, or that joined in the round. */
+  readonly synced: ReadonlySet<MemberId>;
+}
+
+/** What is remembered of rounds after their end, so that the same evidence starts no other. */
+export interface RoundHistory {
+  /** Of the last round, 0: there was none. An unknown version below it was lost before that round. */
+  readonly lastRoundVersion: MetadataVersion;
+  readonly lastObservedVersion: number | null;
+  /** When a client that is no member started one; null: never. */
+  readonly strangerAtMs: EpochMillis | null;
 }
 
 /**
@@ -57,6 +101,8 @@ export interface GroupMetadata {
   readonly consumerGroup: ConsumerGroup;
   readonly incarnation: Incarnation;
   readonly createdAtMs: EpochMillis;
+  /** Identity of the Redis that took the last write: another one may have lost writes. Empty: none is known. */
+  readonly redisId: string;
   /** Of the last committed write. No later section sees an earlier clock. */
   readonly updatedAtMs: EpochMillis;
   readonly storeRevision: StoreRevision;
@@ -77,6 +123,8 @@ export interface GroupMetadata {
   /** By shard index. At least shardCount long (longer only while a resharding drains removed shards). */
   readonly shards: readonly Shard[];
   readonly members: ReadonlyMap<MemberId, Member>;
+  readonly correction: CorrectionRound | null;
+  readonly rounds: RoundHistory;
 }
 
 /** The recorded lease deadlines, of live members only. */

@@ -12,6 +12,7 @@ export function findViolations(metadata: GroupMetadata, leases: Leases): string[
     ...numberViolations(metadata),
     ...memberViolations(metadata, leases),
     ...shardViolations(metadata),
+    ...roundViolations(metadata),
   ].slice(0, 10);
 }
 
@@ -42,6 +43,24 @@ function memberViolations(metadata: GroupMetadata, leases: Leases): string[] {
   for (const memberId of leases.keys()) {
     if (!metadata.members.has(memberId)) violations.push(`a lease of ${memberId}, who is no member`);
   }
+  return violations;
+}
+
+function roundViolations({ correction, rounds, metadataVersion, shards, members }: GroupMetadata): string[] {
+  if (rounds.lastRoundVersion > metadataVersion)
+    return ['the last round has a version above metadataVersion'];
+  if (correction === null) {
+    const index = shards.findIndex(({ conflicts }) => conflicts.length > 0);
+    return index === -1 ? [] : [`shard ${index}: a conflict outside of a correction round`];
+  }
+  if (correction.roundVersion !== rounds.lastRoundVersion) return ['the round under way is not the last one'];
+  const violations: string[] = [];
+  shards.forEach(({ conflicts }, index) => {
+    for (const { memberId, untilMs } of conflicts) {
+      if (untilMs === null && !members.has(memberId))
+        violations.push(`shard ${index}: a conflict of ${memberId}, who is no member`);
+    }
+  });
   return violations;
 }
 

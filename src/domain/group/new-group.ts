@@ -1,3 +1,4 @@
+import type { DecisionContext } from '../coordinator/decision';
 import type {
   AssignmentEpoch,
   FencingToken,
@@ -9,7 +10,7 @@ import type {
 import type { GroupKey, Incarnation, WriteId } from '../ids';
 import type { EpochMillis } from '../time';
 import type { GroupMetadata, Shard } from './group-metadata';
-import { FREE } from './group-metadata';
+import { FREE, NO_CONFLICTS } from './group-metadata';
 
 export interface NewGroup {
   readonly key: GroupKey;
@@ -26,14 +27,19 @@ export interface NewGroup {
  */
 export function newGroup(
   { key, incarnation, shardCount, grantsFromMs }: NewGroup,
-  nowMs: EpochMillis,
-  drawMs: EpochMillis,
+  { nowMs, drawMs, redisId }: Pick<DecisionContext, 'nowMs' | 'drawMs' | 'redisId'>,
 ): GroupMetadata {
-  const shard: Shard = { target: null, occupancy: FREE, lastToken: drawMs as number as FencingToken };
+  const shard: Shard = {
+    target: null,
+    occupancy: FREE,
+    conflicts: NO_CONFLICTS,
+    lastToken: drawMs as number as FencingToken,
+  };
   const metadataVersion = drawMs as number as MetadataVersion;
   return {
     ...key,
     incarnation,
+    redisId,
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
     storeRevision: drawMs as number as StoreRevision,
@@ -48,5 +54,7 @@ export function newGroup(
     shardCount,
     shards: Array.from({ length: shardCount }, () => shard),
     members: new Map(),
+    correction: null,
+    rounds: { lastRoundVersion: 0 as MetadataVersion, lastObservedVersion: null, strangerAtMs: null },
   };
 }

@@ -1,4 +1,6 @@
 import type { Transition } from '../coordinator/transition';
+import { dropConflicts } from '../correction/conflicts';
+import { joinInRound } from '../correction/round-record';
 import { FREE } from '../group/group-metadata';
 import type { MemberEpoch } from '../epochs';
 import type { ShardIndex } from '../ids';
@@ -26,7 +28,7 @@ export function join(transition: Transition, request: HeartbeatRequest): JoinOut
   }
   if (known === undefined && !hasRoom(transition)) return { kind: 'MEMBER_LIMIT' };
   if (known !== undefined) endFormerTenures(transition, known, request.previousEpoch);
-  const member = startTenure(transition, request);
+  const member = startTenure(transition, request, known);
   return { kind: 'JOINED', memberEpoch: member.memberEpoch };
 }
 
@@ -44,9 +46,11 @@ function endFormerTenures(transition: Transition, known: Member, previousEpoch: 
     if (occupancy.kind !== 'BLOCKED' || occupancy.memberId !== known.memberId) return;
     if (occupancy.memberEpoch === previousEpoch) transition.draft.occupy(position as ShardIndex, FREE);
   });
+  if (previousEpoch !== null)
+    dropConflicts(transition, { memberId: known.memberId, memberEpoch: previousEpoch as MemberEpoch });
 }
 
-function startTenure(transition: Transition, request: HeartbeatRequest): Member {
+function startTenure(transition: Transition, request: HeartbeatRequest, known: Member | undefined): Member {
   const { draft, context } = transition;
   const member: Member = {
     memberId: request.memberId,
@@ -57,8 +61,11 @@ function startTenure(transition: Transition, request: HeartbeatRequest): Member 
     instanceId: request.instanceId,
     joinedVersion: draft.version,
     maxConcurrency: request.maxConcurrency,
+    correctedAtMs: known?.correctedAtMs ?? null,
+    lostVersion: known?.lostVersion ?? null,
   };
   draft.putMovedMember(member);
+  joinInRound(transition, member);
   transition.renewLease(member.memberId);
   return member;
 }

@@ -25,6 +25,10 @@ export interface Member {
   readonly joinedVersion: MetadataVersion;
   /** 0: not eligible for shards. */
   readonly maxConcurrency: number;
+  /** When this member last started a correction round, or told what it reads in one; null: never. */
+  readonly correctedAtMs: EpochMillis | null;
+  /** The lost version that it showed then: shown again, it is no news. */
+  readonly lostVersion: number | null;
 }
 
 export function isLive(member: Member): boolean {

@@ -28,7 +28,8 @@ export function releaseReported(
   }
 }
 
-function isLetGo({ owned, revoking }: HeartbeatRequest, index: ShardIndex): boolean {
+/** Whether the request reports a shard gone: REVOKED with nothing in flight, or both lists present and the shard in neither. */
+export function isLetGo({ owned, revoking }: HeartbeatRequest, index: ShardIndex): boolean {
   const report = revoking?.get(index);
   if (report !== undefined) return report.state === 'REVOKED' && report.inFlight === 0;
   return owned !== null && revoking !== null && !owned.has(index);

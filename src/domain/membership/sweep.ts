@@ -1,4 +1,5 @@
 import type { Transition } from '../coordinator/transition';
+import { endConflictsOver, hasConflict } from '../correction/conflicts';
 import { FREE } from '../group/group-metadata';
 import type { ShardIndex } from '../ids';
 import { isOver } from '../time';
@@ -12,12 +13,13 @@ import type { Member } from './member';
  * enough. Any request sees it, and the event loop. In a quiet period no deadline proves anything, so nothing is done.
  */
 export function sweepDeadlines(transition: Transition): void {
-  if (!transition.context.mayEndTenures) return;
+  if (!transition.mayEndTenures) return;
   expireLeases(transition);
   if (hasShardDeadlineOver(transition)) {
     fenceEndlessDrains(transition);
     endBlocks(transition);
   }
+  endConflictsOver(transition);
   forgetDeadMembers(transition);
 }
 
@@ -66,10 +68,11 @@ function forgetDeadMembers(transition: Transition): void {
 }
 
 /** Whether the exclusion of this member still keeps a shard from others. */
-export function blocksAShard({ draft }: Transition, { memberId }: Member): boolean {
-  return draft
+export function blocksAShard(transition: Transition, member: Member): boolean {
+  if (hasConflict(transition, member)) return true;
+  return transition.draft
     .currentShards()
-    .some(({ occupancy }) => occupancy.kind === 'BLOCKED' && occupancy.memberId === memberId);
+    .some(({ occupancy }) => occupancy.kind === 'BLOCKED' && occupancy.memberId === member.memberId);
 }
 
 export function forget(transition: Transition, { memberId }: Member): void {

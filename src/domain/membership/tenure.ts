@@ -1,9 +1,11 @@
 import type { Transition } from '../coordinator/transition';
+import { dropConflicts, keepConflictsUntil } from '../correction/conflicts';
+import { outlast } from '../correction/round-record';
 import type { Occupancy } from '../group/group-metadata';
 import { FREE } from '../group/group-metadata';
 import type { MemberId, ShardIndex } from '../ids';
 import type { EpochMillis } from '../time';
-import { deadlineAfter, durationMs } from '../time';
+import { deadlineAfter, durationMs, isOver } from '../time';
 import type { Member, MemberState } from './member';
 
 /** Shards that the running tenure of a member holds, ascending. */
@@ -18,20 +20,26 @@ export function heldBy(transition: Transition, memberId: MemberId): ShardIndex[]
 /** Ends a tenure whose lease ran out: it reads nothing any more, so its shards are free. */
 export function expireMember(transition: Transition, member: Member): void {
   vacate(transition, member, FREE);
+  dropConflicts(transition, member);
   transition.draft.putMovedMember(withState(member, 'EXPIRED', transition));
   transition.endTenure(member.memberId);
 }
 
 /** Excludes a member that may still read inside its lease: its shards stay blocked until the recorded lease ends. */
 export function fenceMember(transition: Transition, member: Member): void {
-  vacate(transition, member, blockUntilLeaseEnd(transition, member));
+  exclude(transition, member);
   transition.draft.putMovedMember(withState(member, 'FENCED', transition));
   transition.endTenure(member.memberId);
 }
 
 /** Ends a tenure because a newer one of the same member begins. `stopped`: the newcomer is the same process and reads nothing. */
 export function replaceTenure(transition: Transition, member: Member, stopped: boolean): void {
-  vacate(transition, member, stopped ? FREE : blockUntilLeaseEnd(transition, member));
+  if (stopped) {
+    vacate(transition, member, FREE);
+    dropConflicts(transition, member);
+  } else {
+    exclude(transition, member);
+  }
   transition.endTenure(member.memberId);
 }
 
@@ -43,14 +51,26 @@ function vacate(transition: Transition, member: Member, occupancy: Occupancy): v
   for (const index of heldBy(transition, member.memberId)) transition.draft.occupy(index, occupancy);
 }
 
-function blockUntilLeaseEnd(transition: Transition, { memberId, memberEpoch }: Member): Occupancy {
-  const { nowMs, mayEndTenures, timing } = transition.context;
-  const leaseEndMs = transition.leaseOf(memberId) ?? nowMs;
+/** Ends a tenure that may go on reading for the rest of its lease, also what it was given by writes that Redis lost. */
+function exclude(transition: Transition, member: Member): void {
+  const untilMs = leaseEndOf(transition, member);
+  if (isOver(untilMs, transition.context.nowMs)) {
+    vacate(transition, member, FREE);
+    dropConflicts(transition, member);
+    return;
+  }
+  const { memberId, memberEpoch } = member;
+  vacate(transition, member, { kind: 'BLOCKED', memberId, memberEpoch, untilMs });
+  keepConflictsUntil(transition, member, untilMs);
+  outlast(transition, untilMs);
+}
+
+/** When a tenure has stopped reading at the latest. */
+function leaseEndOf(transition: Transition, { memberId }: Member): EpochMillis {
+  const { nowMs, timing } = transition.context;
+  const recordedMs = transition.leaseOf(memberId) ?? nowMs;
+  if (transition.mayEndTenures) return recordedMs;
   // In a quiet period a recorded end proves nothing: the member's own clock may give it a whole lease more.
-  const untilMs = mayEndTenures
-    ? leaseEndMs
-    : Math.max(leaseEndMs, deadlineAfter(nowMs, durationMs(timing.memberLeaseTtlMs)));
-  return untilMs <= nowMs
-    ? FREE
-    : { kind: 'BLOCKED', memberId, memberEpoch, untilMs: untilMs as EpochMillis };
+  const wholeLeaseMs = deadlineAfter(nowMs, durationMs(timing.memberLeaseTtlMs));
+  return recordedMs > wholeLeaseMs ? recordedMs : wholeLeaseMs;
 }
