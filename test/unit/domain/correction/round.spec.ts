@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { GroupState } from '../../../../src/domain/coordinator/decision';
 import type { InstanceId, MemberId } from '../../../../src/domain/ids';
-import { assignedShards, DRAIN_MS, FakeMember, GroupWorld, LEASE_MS } from '../../../support/group-world';
+import type { FakeMember } from '../../../support/group-world';
+import { assignedShards, DRAIN_MS, GroupWorld, LEASE_MS } from '../../../support/group-world';
 
 /** `a` alone holds both shards; then, in writes that get lost, `b` joins and is given one of them. */
 function lostHandover() {
