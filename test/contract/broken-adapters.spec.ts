@@ -182,6 +182,43 @@ const BROKEN: readonly (readonly [fault: string, broken: Breaking, promise: RegE
     }),
     /holds no lock then/,
   ],
+  [
+    'renews on any Redis',
+    (store, node) => ({
+      renewLeases: async (key, renewal) => {
+        const { redisId } = node;
+        node.redisId = renewal.base.redisId;
+        try {
+          return await store.renewLeases(key, renewal);
+        } finally {
+          node.redisId = redisId;
+        }
+      },
+    }),
+    /renews nothing on another Redis/,
+  ],
+  [
+    'writes on any Redis',
+    (store, node) => ({
+      commitAndUnlock: (key, commit) => {
+        const { next } = commit;
+        const isWrite = next !== null && next !== 'UNCHANGED';
+        const changed = isWrite ? { ...next, redisId: node.redisId } : next;
+        return store.commitAndUnlock(key, { ...commit, next: changed });
+      },
+    }),
+    /decided on what another Redis held/,
+  ],
+  [
+    'takes the Redis that wrote for the one that answers',
+    (store) => ({
+      load: async (key, known) => {
+        const read = await store.load(key, known);
+        return read.kind === 'LOADED' ? { ...read, redisId: read.metadata.redisId } : read;
+      },
+    }),
+    /and which one answers/,
+  ],
 ];
 
 describe('the store contract', () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, it } from '@jest/globals';
+import { IDENTITY_CHECKS } from './identity-checks';
 import { INDEX_AND_LOOP_CHECKS } from './index-and-loop-checks';
 import { READ_AND_RENEW_CHECKS } from './read-and-renew-checks';
 import { SECTION_CHECKS } from './section-checks';
@@ -8,6 +9,7 @@ import type { ContractCheck, StoreHarness } from './store-harness';
 export const STORE_CONTRACT: readonly ContractCheck[] = [
   ...SECTION_CHECKS,
   ...READ_AND_RENEW_CHECKS,
+  ...IDENTITY_CHECKS,
   ...INDEX_AND_LOOP_CHECKS,
 ];
 

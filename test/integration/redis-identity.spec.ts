@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { RedisIdentity } from '../../src/redis/redis-identity';
+import { CommandProbe } from '../../src/redis/command-probe';
+import { CoordinatorKeys } from '../../src/store/redis/coordinator-keys';
+import { RedisMetadataStore } from '../../src/store/redis/redis-metadata-store';
+import { freshKey, groupOf, reportOf } from '../contract/group-fixtures';
+import { redisAccess, type RedisAccess } from '../contract/redis-harness';
+import { commitOf } from '../contract/store-harness';
+import {
+  startRedisServer,
+  waitUntil,
+  type RedisServer,
+  type RedisServerOptions,
+} from '../support/redis-server';
+
+const RECOVERY_MS = 5_000;
+const request = { token: 't', lockTtlMs: 60_000, known: null };
+
+describe('the identity of Redis, on a real one', () => {
+  const servers: RedisServer[] = [];
+  const open: RedisAccess[] = [];
+  afterEach(async () => {
+    for (const access of open.splice(0)) access.close();
+    for (const server of servers.splice(0)) await server.stop();
+  });
+
+  async function start(options: RedisServerOptions = {}): Promise<RedisServer> {
+    const server = await startRedisServer(options);
+    servers.push(server);
+    return server;
+  }
+
+  async function connect(url: string) {
+    const access = await redisAccess(url);
+    open.push(access);
+    const identity = new RedisIdentity(access.client, access.commands);
+    const keys = new CoordinatorKeys('identity');
+    return {
+      ...access,
+      identity,
+      store: new RedisMetadataStore(access.lua, access.commands, keys, identity),
+    };
+  }
+
+  const info = async (server: RedisServer, field: string): Promise<string> =>
+    new RegExp(`^${field}:(\\w+)`, 'm').exec(String(await server.cli('INFO')))?.[1] ?? '';
+
+  const settled = async (call: () => Promise<unknown>): Promise<void> =>
+    waitUntil('recovered', RECOVERY_MS, async () =>
+      call().then(
+        () => true,
+        () => false,
+      ),
+    );
+
+  it('is the run id and the replication id, known to the first command', async () => {
+    const server = await start();
+    const { store } = await connect(server.url);
+    const redisId = `${await info(server, 'run_id')}/${await info(server, 'master_replid')}`;
+    expect(redisId).toMatch(/^[0-9a-f]{40}\/[0-9a-f]{40}$/);
+    expect(await store.load(freshKey())).toMatchObject({ kind: 'MISSING', redisId });
+  });
+
+  it('is another one after a restart: the group says which one wrote it, and no lease is renewed', async () => {
+    const server = await start({ appendOnly: true });
+    const { store } = await connect(server.url);
+    const before = await store.lockAndLoad(freshKey(), request);
+    if (before.kind !== 'MISSING') throw new Error(before.kind);
+    const group = { ...groupOf(freshKey(), [], Date.now()), redisId: before.redisId };
+    await store.lockAndLoad(group, request);
+    expect(await store.commitAndUnlock(group, commitOf(null, group, 't'))).toMatchObject({
+      kind: 'COMMITTED',
+    });
+    await server.kill();
+    await expect(store.load(group)).rejects.toMatchObject({ fault: 'CONNECTION', retryable: true });
+    await server.restart();
+    await settled(async () => store.load(group));
+    const after = await store.load(group, group);
+    if (after.kind !== 'LOADED') throw new Error(after.kind);
+    expect(after.metadata.redisId).toBe(before.redisId);
+    expect(after.redisId).not.toBe(before.redisId);
+    const reports = new Map([['anna', reportOf(0)]]) as never;
+    const renewal = { base: after.metadata, leaseTtlMs: 1_000, reports };
+    expect(await store.renewLeases(group, renewal)).toEqual({ kind: 'STALE' });
+  });
+
+  it('is another one after a promotion on the same connection, once the replica refused a write', async () => {
+    const primary = await start();
+    const replica = await start({ replicaOf: { port: primary.port } });
+    await waitUntil('replicating', RECOVERY_MS, async () =>
+      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
+    );
+    const { store } = await connect(replica.url);
+    const before = await store.load(freshKey());
+    await expect(store.lockAndLoad(freshKey(), request)).rejects.toMatchObject({ fault: 'READ_ONLY' });
+    await replica.cli('REPLICAOF', 'NO', 'ONE');
+    const after = await store.lockAndLoad(freshKey(), request);
+    if (before.kind !== 'MISSING' || after.kind !== 'MISSING') throw new Error('a group was found');
+    expect(after.redisId).not.toBe(before.redisId);
+    expect(after.redisId).toBe(`${await info(replica, 'run_id')}/${await info(replica, 'master_replid')}`);
+  });
+
+  it('cannot be had without the permission for INFO: nothing is read or written, and the command is named', async () => {
+    const server = await start({
+      acl: [
+        'user admin on >admin ~* &* +@all',
+        'user default on nopass ~* &* +@all',
+        'user some on >x ~* &* +@all -info',
+      ],
+      adminUser: { username: 'admin', password: 'admin' },
+    });
+    const { commands, store } = await connect(`redis://some:x@127.0.0.1:${server.port}`);
+    expect(await new CommandProbe(commands, 'identity').missingCommands()).toEqual(['INFO']);
+    const refusal = { fault: 'NOT_PERMITTED', retryable: false, cause: { operation: 'INFO' } };
+    await expect(store.load(freshKey())).rejects.toMatchObject(refusal);
+    await expect(store.lockAndLoad(freshKey(), request)).rejects.toMatchObject(refusal);
+    expect(await server.cli('DBSIZE')).toBe(0);
+  });
+});
