@@ -8,6 +8,7 @@ import { fenceMember } from '../membership/tenure';
 import { accepted, refused } from '../result';
 import type { Result } from '../result';
 import type { EpochMillis } from '../time';
+import { deadlineAfter, durationMs } from '../time';
 import { conclude } from './conclude';
 import type { Decision, DecisionContext, GroupCommand, GroupState } from './decision';
 import type { AdminRefusal } from './refusals';
@@ -28,11 +29,19 @@ export function onCreateGroup(group: NewGroup): GroupCommand<AdminResult<GroupMe
       if (state.metadata?.provisioning === 'COMPLETE') return refuse(state, { code: 'GROUP_ALREADY_EXISTS' });
       return {
         ...unchanged(state, recordedGroup),
-        metadata: state.metadata ?? newGroup(group, context),
+        metadata: state.metadata ?? newGroup(afterLostLife(group, context), context),
         effects: [{ kind: 'PROVISION' }],
       };
     },
   };
+}
+
+/** This process remembers the group, and Redis does not: whoever read by that life may go on for a whole lease. */
+function afterLostLife(group: NewGroup, { remembered, nowMs, timing }: DecisionContext): NewGroup {
+  if (remembered === null) return group;
+  const endMs = deadlineAfter(nowMs, durationMs(timing.memberLeaseTtlMs));
+  const { grantsFromMs } = group;
+  return { ...group, grantsFromMs: grantsFromMs !== null && grantsFromMs > endMs ? grantsFromMs : endMs };
 }
 
 /** Every stream and Redis group exists: from here on shards are granted. */
