@@ -4,7 +4,7 @@ import type { GroupState } from '../../../src/domain/coordinator/decision';
 import type { StoreRevision } from '../../../src/domain/epochs';
 import type { GroupMetadata } from '../../../src/domain/group/group-metadata';
 import { newGroup } from '../../../src/domain/group/new-group';
-import type { Incarnation, MemberId } from '../../../src/domain/ids';
+import type { Incarnation, MemberId, WriteId } from '../../../src/domain/ids';
 import type { EpochMillis } from '../../../src/domain/time';
 import { KEY } from '../../flow/critical-section/section-world';
 
@@ -42,6 +42,14 @@ describe('the memory of confirmed groups', () => {
     expect(groups.get('g')?.metadata.storeRevision).toBe(5);
     groups.confirmRead('g', stateAt(6));
     expect(groups.get('g')?.metadata.storeRevision).toBe(6);
+  });
+
+  it('keeps its own when a read shows another write of the same revision: that is for a section to judge', () => {
+    const groups = new ConfirmedGroups();
+    const own = stateAt(5);
+    groups.confirmLocked('g', own, null);
+    groups.confirmRead('g', { ...own, metadata: { ...own.metadata, writeId: 'another' as WriteId } });
+    expect(groups.get('g')?.metadata).toBe(own.metadata);
   });
 
   it('forgets a group that is missing under the lock, and doubts one that was missing in a read', () => {
