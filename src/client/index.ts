@@ -3,7 +3,6 @@ export * from './consumer/consumer-errors';
 export type { ConsumerEvents, RevokeReason } from './consumer/consumer-events';
 export type { StreamConsumerOptions } from './consumer/consumer-options';
 export type { CoordinatorPort } from './consumer/coordinator-port';
-export type { MetricsRegistry } from './consumer/registry-metrics';
 export type { InvalidMessageHandler } from './consumer/worker-environment';
 export { MessageContext, StreamMessage } from './consumer/message';
 export type { MessageHandler } from './consumer/message';
@@ -17,6 +16,7 @@ export type {
 } from './coordinator-client';
 export * from './errors';
 export * from './handler-errors';
+export type { MetricsRegistry } from './metrics/sampled-metric';
 export type { PublishedEntry } from './publisher/delivery';
 export type { EntryContent, FieldValue } from './publisher/entry-fields';
 export * from './publisher/publish-errors';
@@ -24,3 +24,6 @@ export type { RoutingPort, StreamPublisherOptions } from './publisher/publisher-
 export { StreamPublisher } from './publisher/stream-publisher';
 export type { BatchItem, BatchOutcome, PublishOptions } from './publisher/stream-publisher';
 export type { RedisSource } from './redis/connection';
+export { fileVersionStore } from './versions/file-version-store';
+export { VersionStoreError } from './versions/version-store';
+export type { VersionStore } from './versions/version-store';

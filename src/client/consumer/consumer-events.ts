@@ -17,6 +17,12 @@ export interface ConsumerEvents {
   fenced: [{ readonly memberId: string; readonly memberEpoch: number; readonly status: string }];
   /** No renewal came in time: the member has stopped and joins anew. */
   leaseLost: [{ readonly memberId: string; readonly memberEpoch: number }];
+  /**
+   * Redis lost writes of the group, or may have, and the coordinator asks everyone what they read (STARTED, when the first
+   * member of this process is told). Until the round has ended (when the last one is) shards that are kept are read on, others
+   * are drained, and nothing is assigned.
+   */
+  correction: [{ readonly state: 'STARTED' | 'ENDED'; readonly metadataVersion: number }];
   /** The coordinator does not know the group (any more). The consumer keeps asking. At most one per 10 s. */
   groupMissing: [{ readonly streamPrefix: string; readonly consumerGroup: string }];
   /**

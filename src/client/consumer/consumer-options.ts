@@ -4,14 +4,15 @@ import { parseConsumerGroup, parseMemberId, parseStreamPrefix } from '../../doma
 import type { StreamPrefix } from '../../domain/ids';
 import { DEFAULT_TIMING } from '../../protocol';
 import { InvalidOptionsError } from '../errors';
+import type { MetricsRegistry } from '../metrics/sampled-metric';
 import type { RedisSource } from '../redis/connection';
+import type { VersionStore } from '../versions/version-store';
 import type { Clock } from './clock';
 import type { CoordinatorPort } from './coordinator-port';
 import type { MessageHandler } from './message';
 import type { RetryBackoff } from './outcome';
-import type { MetricsRegistry } from './registry-metrics';
 import type { SessionTiming } from './session-options';
-import type { InvalidMessageHandler } from './worker-environment';
+import type { HandlingOptions, InvalidMessageHandler } from './worker-environment';
 
 export interface StreamConsumerOptions {
   /** Address of the coordinator, or several that serve the same Redis. */
@@ -53,6 +54,11 @@ export interface StreamConsumerOptions {
   readonly timing?: Partial<SessionTiming>;
   /** A prom-client Registry: metrics `redis_stream_client_*`. */
   readonly metricsRegistry?: MetricsRegistry;
+  /**
+   * Keeps the highest metadataVersion that was seen beyond the life of this process, so that a loss of writes in Redis is
+   * noticed by a process that starts after it. `fileVersionStore(directory)` is one. Default: none.
+   */
+  readonly versionStore?: VersionStore;
   /** For tests. */
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -64,6 +70,9 @@ export interface CheckedNames {
   readonly memberIds: readonly string[];
 }
 
+const DEFAULT_RETRY = { firstMs: 100, maxMs: 30_000 };
+const DEFAULT_MAX_DELIVERIES = 5;
+const DEFAULT_READ_COUNT = 100;
 const MAX_CONCURRENCY = 256;
 const MEMBER_BASE_MAX_LENGTH = 190;
 
@@ -90,6 +99,17 @@ export function checkConsumerOptions(options: StreamConsumerOptions): CheckedNam
   }
   const memberIds = Array.from({ length: options.concurrency ?? 1 }, (_, index) => `${base}-m${index}`);
   return { streamPrefix, consumerGroup, memberIds };
+}
+
+export function handlingOf(options: StreamConsumerOptions): HandlingOptions {
+  return {
+    handler: options.handler,
+    onInvalid: options.onInvalid ?? null,
+    ackMode: options.ackMode ?? 'auto',
+    maxDeliveries: options.maxDeliveries ?? DEFAULT_MAX_DELIVERIES,
+    retry: { ...DEFAULT_RETRY, ...options.retryBackoff },
+    readCount: options.readCount ?? DEFAULT_READ_COUNT,
+  };
 }
 
 function numberFaults(options: StreamConsumerOptions): string[] {

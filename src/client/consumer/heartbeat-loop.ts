@@ -1,4 +1,5 @@
 import type { ShardIndex } from '../../domain/ids';
+import type { HeartbeatAnswer } from '../../protocol';
 import type { Clock } from './clock';
 import { coordinatorFailureOf } from './coordinator-port';
 import type { CoordinatorPort } from './coordinator-port';
@@ -15,7 +16,7 @@ export interface HeartbeatLoopOptions {
   /** Carries a command of the session out, at once. ABANDON_REQUEST is the loop's own. */
   readonly execute: (command: SessionCommand) => void;
   readonly onFailure: (error: unknown) => void;
-  readonly onAnswer: () => void;
+  readonly onAnswer: (answer: HeartbeatAnswer) => void;
 }
 
 /** A request that hangs must leave time for others before the lease ends. */
@@ -95,7 +96,7 @@ export class HeartbeatLoop {
       (answer) => {
         if (this.request !== request) return; // abandoned: its answer is never applied
         this.request = null;
-        this.options.onAnswer();
+        this.options.onAnswer(answer);
         this.step(this.session.answered(sequence, answer, this.clock.nowMs()));
       },
       (error: unknown) => {

@@ -6,6 +6,9 @@ const BACKOFF_FIRST_MS = 100;
 const MIN_REPOLL_GAP_MS = 5;
 /** A plain heartbeat is sent up to this share of the interval early, so that members do not beat in step. */
 const EARLY_SHARE = 0.1;
+/** In a correction round a member asks again after this share of the interval, and up to half as long more. */
+const ROUND_SHARE = 0.25;
+const ROUND_JITTER = 0.5;
 
 /**
  * When a member asks next. Pure: chance comes in as `random` (0 to below 1).
@@ -47,6 +50,12 @@ export class HeartbeatPace {
 
   afterPlainAnswer(sentAtMs: MonotonicMillis): MonotonicMillis {
     return (sentAtMs + this.intervalMs * (1 - EARLY_SHARE * this.random())) as MonotonicMillis;
+  }
+
+  /** A round waits for its members: they ask often, and not in step, although all learned of it in one instant. */
+  afterRoundAnswer(nowMs: MonotonicMillis): MonotonicMillis {
+    const waitMs = this.intervalMs * ROUND_SHARE * (1 + ROUND_JITTER * this.random());
+    return (nowMs + waitMs) as MonotonicMillis;
   }
 
   /** The next poll follows at once if this one waited or brought news; one that was answered too early must not spin. */

@@ -9,10 +9,11 @@ import type { CoordinatorPort } from './coordinator-port';
 import type { FaultReport } from './fault-report';
 import { FlushTurn } from './flush-turn';
 import { HeartbeatLoop } from './heartbeat-loop';
+import { HeldShards } from './held-shards';
 import { MemberSession } from './member-session';
 import { Reader } from './reader';
 import { SingleNodePlan } from './read-plan';
-import type { SessionCommand } from './session-commands';
+import type { SessionCommand, TenureEnd } from './session-commands';
 import type { MemberSessionOptions } from './session-options';
 import type { HandlingOptions } from './worker-environment';
 import { WorkerSet } from './worker-set';
@@ -35,7 +36,10 @@ export interface MemberRuntimeOptions {
 export interface MemberListener {
   onAssigned(memberId: string, shard: number, token: number): void;
   onRevoked(memberId: string, shard: number, reason: RevokeReason): void;
-  onTenureLost(memberId: string, memberEpoch: number, reason: RevokeReason): void;
+  onTenureLost(memberId: string, memberEpoch: number, reason: TenureEnd): void;
+  onCorrectionStarted(memberId: string, metadataVersion: number): void;
+  /** `metadataVersion` is null when the member ended in the round. */
+  onCorrectionEnded(memberId: string, metadataVersion: number | null): void;
   onGroupMissing(): void;
   /** The member has ended for good. */
   onFatal(error: Error): void;
@@ -63,8 +67,8 @@ export class MemberRuntime {
   private readonly workers: WorkerSet;
   private readonly reader: Reader;
   private readonly ended: Promise<void>;
-  /** What the application was told that it has. */
-  private readonly held = new Map<ShardIndex, 'OWNED' | 'DRAINING'>();
+  private readonly held = new HeldShards();
+  private lastAnswerMs: number | null = null;
   private tellJoined: (summary: JoinSummary) => void = () => undefined;
   private refuseJoin: (error: Error) => void = () => undefined;
   private tellEnded: () => void = () => undefined;
@@ -85,7 +89,21 @@ export class MemberRuntime {
   }
 
   get ownedShards(): readonly ShardIndex[] {
-    return [...this.held.keys()].filter((shard) => this.held.get(shard) === 'OWNED');
+    return this.held.owned;
+  }
+
+  get drainingShardCount(): number {
+    return this.held.drainingCount;
+  }
+
+  /** Milliseconds, 0 without a lease. */
+  get leaseRemainingMs(): number {
+    return this.session.leaseRemainingMs(this.options.clock.nowMs());
+  }
+
+  /** Milliseconds since a heartbeat was last answered; null: none was. */
+  get heartbeatAgeMs(): number | null {
+    return this.lastAnswerMs === null ? null : this.options.clock.nowMs() - this.lastAnswerMs;
   }
 
   start(): void {
@@ -114,7 +132,7 @@ export class MemberRuntime {
   }
 
   private execute(command: SessionCommand): void {
-    const { listener } = this.options;
+    const { listener, metrics, clock } = this.options;
     switch (command.kind) {
       case 'TENURE_STARTED':
         this.workers.beginTenure(command.memberEpoch);
@@ -125,11 +143,22 @@ export class MemberRuntime {
         break;
       case 'START':
         this.workers.start(command.shard, command.token);
-        this.held.set(command.shard, 'OWNED');
+        this.held.own(command.shard);
+        metrics.assigned();
         listener.onAssigned(this.memberId, command.shard, command.token);
         break;
+      case 'RENEW_TOKEN':
+        this.workers.renewToken(command.shard, command.token);
+        break;
+      case 'CORRECTION_STARTED':
+        listener.onCorrectionStarted(this.memberId, command.metadataVersion);
+        break;
+      case 'CORRECTION_ENDED':
+        this.workers.lookForPending();
+        listener.onCorrectionEnded(this.memberId, command.metadataVersion);
+        break;
       case 'DRAIN':
-        this.held.set(command.shard, 'DRAINING');
+        this.held.drain(command.shard, clock.nowMs());
         this.workers.drain(command.shard);
         break;
       case 'ABORT_DRAIN':
@@ -149,6 +178,7 @@ export class MemberRuntime {
         break;
       case 'ENDED':
         this.refuseJoin(new ClientClosedError('the consumer')); // unless it has joined
+        listener.onCorrectionEnded(this.memberId, null);
         this.tellEnded();
         break;
       case 'ABANDON_REQUEST':
@@ -156,20 +186,25 @@ export class MemberRuntime {
     }
   }
 
-  private stopAll(reason: RevokeReason, memberEpoch: number): void {
+  private stopAll(reason: TenureEnd, memberEpoch: number): void {
     const { listener, metrics } = this.options;
-    const shards = [...this.held.keys()];
-    this.held.clear();
+    const shards = this.held.takeAll();
     this.workers.stopAll();
     metrics.tenureEnded(reason);
-    for (const shard of shards) listener.onRevoked(this.memberId, shard, reason);
+    for (const shard of shards) {
+      metrics.revoked(reason);
+      listener.onRevoked(this.memberId, shard, reason);
+    }
     listener.onTenureLost(this.memberId, memberEpoch, reason);
   }
 
   private shardStopped(shard: ShardIndex): void {
-    if (this.held.get(shard) === 'DRAINING') {
-      this.held.delete(shard);
-      this.options.listener.onRevoked(this.memberId, shard, 'DRAINED');
+    const { metrics, listener, clock } = this.options;
+    const drainMs = this.held.drained(shard, clock.nowMs());
+    if (drainMs !== null) {
+      metrics.drained(drainMs);
+      metrics.revoked('DRAINED');
+      listener.onRevoked(this.memberId, shard, 'DRAINED');
     }
     this.loop.shardStopped(shard);
   }
@@ -223,9 +258,12 @@ export class MemberRuntime {
     return new HeartbeatLoop(this.session, coordinator, clock, {
       ...{ streamPrefix, consumerGroup, requestTimeoutMs, memberId: this.memberId },
       execute: (command) => this.execute(command),
-      onAnswer: () => metrics.heartbeat('answered'),
+      onAnswer: ({ status }) => {
+        this.lastAnswerMs = clock.nowMs();
+        metrics.heartbeat(status);
+      },
       onFailure: (error) => {
-        metrics.heartbeat('failed');
+        metrics.heartbeat('FAILED');
         faults.report('HEARTBEAT', error);
       },
     });

@@ -1,15 +1,18 @@
 import type { ShardIndex } from '../../domain/ids';
 import type { MonotonicMillis } from '../../domain/time';
 import type { HeartbeatAnswer, HeartbeatStatus } from '../../protocol';
+import { HighestVersion } from '../versions/highest-version';
 import type { CoordinatorFailure } from './coordinator-port';
 import { HeartbeatPace } from './heartbeat-pace';
 import { heartbeatBody, RequestSlot } from './heartbeat-request';
 import type { OutgoingHeartbeat, RequestKind, ShardActivity } from './heartbeat-request';
 import { Lease } from './lease';
+import { correctionNews } from './session-commands';
 import type { SessionCommand, TenureEnd } from './session-commands';
 import type { MemberSessionOptions } from './session-options';
-import { drainDeadline, ShardBook } from './shard-book';
+import { ShardBook } from './shard-book';
 import { TenureIdentity } from './tenure-identity';
+import { ToldTimes } from './told-times';
 
 /** How long an orderly stop waits for its drains before it tells the coordinator that it leaves with some still open. */
 const LEAVE_GRACE_MS = 50;
@@ -27,7 +30,8 @@ const NEVER = Number.POSITIVE_INFINITY as MonotonicMillis;
  * ENDED    nothing more happens.
  * A tenure ends when its lease is over, when it is refused (fenced, unknown), or by leaving. All its shards are then forgotten.
  * Every call looks at the lease before anything else: a process that was paused past it notices first.
- * Source: docs/protocol.md, Members and Heartbeat.
+ * In a correction round it keeps what it reads and is assigned, drains the rest, starts nothing, and reports often.
+ * Source: docs/protocol.md, Members, Heartbeat and Metadata correction.
  */
 export class MemberSession {
   private phase: 'JOINING' | 'MEMBER' | 'LEAVING' | 'ENDED' = 'JOINING';
@@ -35,8 +39,7 @@ export class MemberSession {
   private readonly slot = new RequestSlot();
   private readonly identity: TenureIdentity;
   private readonly pace: HeartbeatPace;
-  private leaseTtlMs: number;
-  private rebalanceTimeoutMs: number;
+  private readonly times: ToldTimes;
   private lease = Lease.none();
   /** Of the tenure before, and the shards on which something of it may still run. */
   private formerLease = Lease.none();
@@ -46,7 +49,7 @@ export class MemberSession {
   private isLeaveRecorded = false;
   /** Something became REVOKED that no answered request has reported. */
   private hasUnreportedRevoke = false;
-  /** The last answer was one of a correction round: reports count, waiting does not. */
+  /** The last answer that was followed was one of a correction round, which a lost tenure does not end. */
   private isCorrecting = false;
 
   constructor(
@@ -54,9 +57,8 @@ export class MemberSession {
     private readonly activity: ShardActivity,
   ) {
     this.pace = new HeartbeatPace(options.timing.heartbeatIntervalMs, options.random);
-    this.leaseTtlMs = options.timing.memberLeaseTtlMs;
-    this.rebalanceTimeoutMs = options.timing.rebalanceTimeoutMs;
-    this.identity = new TenureIdentity(options.newId);
+    this.times = new ToldTimes(options.timing, this.pace);
+    this.identity = new TenureIdentity(options.newId, options.highestVersion ?? new HighestVersion());
   }
 
   /** Whether anything may be read, handled or acked at this instant. */
@@ -70,7 +72,7 @@ export class MemberSession {
   }
 
   get currentLeaseTtlMs(): number {
-    return this.leaseTtlMs;
+    return this.times.leaseTtlMs;
   }
 
   /** When `tick` and `poll` have something to do next; infinite when only an answer or a stopped shard can change anything. */
@@ -173,37 +175,40 @@ export class MemberSession {
       const { joinSentAtMs } = this.identity;
       if (joinSentAtMs === null) return [...commands, ...this.end()];
       // The coordinator may have recorded the join: leave, for as long as a lease counted from it can last.
-      this.lease = Lease.renewedFrom(joinSentAtMs, this.leaseTtlMs);
+      this.lease = this.times.leaseFrom(joinSentAtMs);
       this.phase = 'LEAVING';
       this.dueMs = nowMs;
     } else if (this.phase === 'MEMBER') {
       this.phase = 'LEAVING';
-      commands.push(...this.book.drainAll(this.drainDeadline(nowMs)), ...this.slot.abandonWaiting());
+      commands.push(
+        ...this.book.drainAll(this.times.drainDeadlineFrom(nowMs)),
+        ...this.slot.abandonWaiting(),
+      );
       this.dueMs = (this.book.hasRunning() ? nowMs + LEAVE_GRACE_MS : nowMs) as MonotonicMillis;
     }
     return commands;
   }
 
   private follow(sent: OutgoingHeartbeat, answer: HeartbeatAnswer, nowMs: MonotonicMillis): SessionCommand[] {
-    this.pace.follow(answer.heartbeatIntervalMs);
-    this.leaseTtlMs = answer.leaseTtlMs ?? this.leaseTtlMs;
-    if (answer.rebalanceTimeoutMs > 0) this.rebalanceTimeoutMs = answer.rebalanceTimeoutMs;
+    this.times.follow(answer);
     if (sent.kind === 'LEAVE') return this.followLeave(sent, answer, nowMs);
 
-    const renewed = Lease.renewedFrom(sent.sentAtMs, this.leaseTtlMs);
+    const renewed = this.times.leaseFrom(sent.sentAtMs);
     if (!this.isUsable(sent, answer) || renewed.isOver(nowMs)) return this.tryAgain(sent, nowMs);
-    const isCorrecting = answer.status !== 'OK';
-    const isNews = answer.metadataVersion !== this.identity.viewVersion || isCorrecting !== this.isCorrecting;
+    const wasCorrecting = this.isCorrecting;
+    this.isCorrecting = answer.status !== 'OK';
+    const isRoundNews = this.isCorrecting !== wasCorrecting;
+    const isNews = isRoundNews || answer.metadataVersion !== this.identity.viewVersion;
     const commands = sent.kind === 'JOIN' ? this.startTenure(answer) : [];
     this.lease = renewed;
     this.identity.viewVersion = answer.metadataVersion;
-    this.isCorrecting = isCorrecting;
     commands.push({ kind: 'LEASE_RENEWED' });
+    if (isRoundNews) commands.push(correctionNews(this.isCorrecting, answer.metadataVersion));
     const view = {
       assignment: answer.assignment,
-      mayStart: !isCorrecting && this.phase === 'MEMBER',
+      mayStart: !this.isCorrecting && this.phase === 'MEMBER',
       reportedRevoked: sent.reportedRevoked,
-      drainDeadlineMs: this.drainDeadline(sent.sentAtMs),
+      drainDeadlineMs: this.times.drainDeadlineFrom(sent.sentAtMs),
     };
     commands.push(...this.book.apply(view));
     if (sent.kind === 'BEAT') this.pace.succeeded();
@@ -220,9 +225,9 @@ export class MemberSession {
 
   private dueAfter(sent: OutgoingHeartbeat, nowMs: MonotonicMillis, isNews: boolean): MonotonicMillis {
     if (sent.kind === 'JOIN' || this.hasUnreportedRevoke) return nowMs;
-    const { sentAtMs } = sent;
-    if (!this.options.longPoll && !this.isCorrecting) return this.pace.afterPlainAnswer(sentAtMs);
-    return this.pace.afterLongPoll(sentAtMs, nowMs, isNews);
+    if (this.isCorrecting) return this.pace.afterRoundAnswer(nowMs);
+    if (!this.options.longPoll) return this.pace.afterPlainAnswer(sent.sentAtMs);
+    return this.pace.afterLongPoll(sent.sentAtMs, nowMs, isNews);
   }
 
   private startTenure(answer: HeartbeatAnswer): SessionCommand[] {
@@ -267,7 +272,6 @@ export class MemberSession {
     this.lease = Lease.none();
     this.identity.end();
     this.hasUnreportedRevoke = false;
-    this.isCorrecting = false;
     if (this.phase === 'LEAVING') return [...commands, ...this.end()];
     this.phase = 'JOINING';
     this.dueMs = this.pace.afterTenureEnd(nowMs);
@@ -292,9 +296,5 @@ export class MemberSession {
 
   private isLeaseLost(nowMs: MonotonicMillis): boolean {
     return this.isInTenure() && this.lease.isOver(nowMs);
-  }
-
-  private drainDeadline(fromMs: MonotonicMillis): MonotonicMillis {
-    return drainDeadline(fromMs, this.rebalanceTimeoutMs, this.pace.heartbeatIntervalMs);
   }
 }

@@ -1,118 +1,121 @@
-import type { ConsumerMetrics, EntryOutcome } from './consumer-metrics';
-
-/** What is used of a prom-client Registry. prom-client itself need not be installed. */
-export interface MetricsRegistry {
-  registerMetric(metric: never): void;
-  getSingleMetric(name: string): unknown;
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-interface Sample {
-  readonly labels: Labels;
-  readonly value: number;
-}
-
-/** A metric as a prom-client Registry collects it. */
-class SampledMetric {
-  readonly aggregator = 'sum';
-  private readonly values = new Map<string, { readonly labels: Labels; value: number }>();
-  private readonly sources = new Set<() => Sample>();
-
-  constructor(
-    readonly name: string,
-    readonly help: string,
-    readonly type: 'counter' | 'gauge',
-  ) {}
-
-  add(labels: Labels, amount: number): void {
-    const key = Object.values(labels).join('\n');
-    const known = this.values.get(key);
-    if (known === undefined) this.values.set(key, { labels, value: amount });
-    else known.value += amount;
-  }
-
-  addSource(source: () => Sample): () => void {
-    this.sources.add(source);
-    return () => this.sources.delete(source);
-  }
-
-  /** Called by the registry. */
-  async get(): Promise<unknown> {
-    const { name, help, type, aggregator } = this;
-    const read = [...this.sources].map((source) => source());
-    const summed = new Map<string, { readonly labels: Labels; value: number }>(this.values);
-    for (const { labels, value } of read) {
-      const key = Object.values(labels).join('\n');
-      summed.set(key, { labels, value: (summed.get(key)?.value ?? 0) + value });
-    }
-    return { name, help, type, aggregator, values: [...summed.values()] };
-  }
-
-  /** Called by the registry. */
-  reset(): void {
-    this.values.clear();
-  }
-}
-
-/** One per registry, whatever the number of consumers in the process. */
-function metricIn(
-  registry: MetricsRegistry,
-  type: 'counter' | 'gauge',
-  name: string,
-  help: string,
-): SampledMetric {
-  const fullName = `redis_stream_client_${name}`;
-  const known = registry.getSingleMetric(fullName);
-  if (known instanceof SampledMetric) return known;
-  const metric = new SampledMetric(fullName, help, type);
-  registry.registerMetric(metric as never);
-  return metric;
-}
+import type { HeartbeatStatus } from '../../protocol';
+import { histogramIn, sampledIn } from '../metrics/sampled-metric';
+import type {
+  DurationHistogram,
+  Labels,
+  MetricsRegistry,
+  SampledMetric,
+  SampledMetricName,
+} from '../metrics/sampled-metric';
+import type { RedisFault } from '../redis/redis-faults';
+import type { RevokeReason } from './consumer-events';
+import type { ConsumerMetrics, ConsumerReadings, EntryOutcome } from './consumer-metrics';
+import type { TenureEnd } from './session-commands';
 
 /** Counts into a registry, under `redis_stream_client_*`, by stream and consumer group: never by member, shard or entry. */
 export class RegistryMetrics implements ConsumerMetrics {
-  private readonly entryCounter: SampledMetric;
-  private readonly heartbeatCounter: SampledMetric;
-  private readonly tenureCounter: SampledMetric;
-  private readonly faultCounter: SampledMetric;
   private readonly group: Labels;
-  private readonly removeSource: () => void;
+  private readonly counters: Readonly<
+    Record<
+      | 'entries'
+      | 'heartbeats'
+      | 'tenures'
+      | 'assigned'
+      | 'revoked'
+      | 'corrections'
+      | 'readFaults'
+      | 'storeFaults',
+      SampledMetric
+    >
+  >;
+  private readonly drains: DurationHistogram;
+  private readonly takeovers: DurationHistogram;
+  private readonly removeSources: readonly (() => void)[];
 
   constructor(
     registry: MetricsRegistry,
     streamPrefix: string,
     consumerGroup: string,
-    ownedShards: () => number,
+    readings: ConsumerReadings,
   ) {
     this.group = { stream: streamPrefix, consumer_group: consumerGroup };
-    const counter = (name: string, help: string): SampledMetric => metricIn(registry, 'counter', name, help);
-    this.entryCounter = counter('entries_total', 'Entries by what became of them.');
-    this.heartbeatCounter = counter('heartbeats_total', 'Heartbeats sent, by whether they were answered.');
-    this.tenureCounter = counter('tenures_ended_total', 'Tenures of members that ended, by reason.');
-    this.faultCounter = counter('read_faults_total', 'Reads that failed and are retried, by kind.');
-    const owned = metricIn(registry, 'gauge', 'owned_shards', 'Shards that are read by this process.');
-    this.removeSource = owned.addSource(() => ({ labels: this.group, value: ownedShards() }));
+    this.counters = {
+      entries: sampledIn(registry, 'redis_stream_client_entries_total'),
+      heartbeats: sampledIn(registry, 'redis_stream_client_heartbeats_total'),
+      tenures: sampledIn(registry, 'redis_stream_client_tenures_ended_total'),
+      assigned: sampledIn(registry, 'redis_stream_client_shards_assigned_total'),
+      revoked: sampledIn(registry, 'redis_stream_client_shards_revoked_total'),
+      corrections: sampledIn(registry, 'redis_stream_client_correction_rounds_total'),
+      readFaults: sampledIn(registry, 'redis_stream_client_read_faults_total'),
+      storeFaults: sampledIn(registry, 'redis_stream_client_version_store_faults_total'),
+    };
+    this.drains = histogramIn(registry, 'redis_stream_client_drain_duration_seconds');
+    this.takeovers = histogramIn(registry, 'redis_stream_client_takeover_duration_seconds');
+    const { group } = this;
+    const gauge = (name: SampledMetricName, read: () => number | null): (() => void) =>
+      sampledIn(registry, name).addSource(() => {
+        const value = read();
+        return value === null ? [] : [{ labels: group, value }];
+      });
+    this.removeSources = [
+      gauge('redis_stream_client_owned_shards', () => readings.ownedShards()),
+      gauge('redis_stream_client_revoking_shards', () => readings.revokingShards()),
+      gauge('redis_stream_client_correcting_members', () => readings.correctingMembers()),
+      gauge('redis_stream_client_lease_remaining_seconds', () => secondsOrNone(readings.leaseRemainingMs())),
+      gauge('redis_stream_client_heartbeat_age_seconds', () => secondsOrNone(readings.heartbeatAgeMs())),
+    ];
   }
 
   entries(outcome: EntryOutcome, count: number): void {
-    this.entryCounter.add({ ...this.group, outcome }, count);
+    this.counters.entries.add({ ...this.group, outcome }, count);
   }
 
-  heartbeat(result: 'answered' | 'failed'): void {
-    this.heartbeatCounter.add({ ...this.group, result }, 1);
+  heartbeat(status: HeartbeatStatus | 'FAILED'): void {
+    this.counters.heartbeats.add({ ...this.group, status }, 1);
   }
 
-  tenureEnded(reason: string): void {
-    this.tenureCounter.add({ ...this.group, reason }, 1);
+  tenureEnded(reason: TenureEnd): void {
+    this.counters.tenures.add({ ...this.group, reason }, 1);
   }
 
-  fault(kind: string): void {
-    this.faultCounter.add({ ...this.group, kind }, 1);
+  assigned(): void {
+    this.counters.assigned.add(this.group, 1);
   }
 
-  /** The gauge forgets this consumer. */
+  revoked(reason: RevokeReason): void {
+    this.counters.revoked.add({ ...this.group, reason }, 1);
+  }
+
+  drained(durationMs: number): void {
+    this.drains.observe(this.group, secondsOf(durationMs));
+  }
+
+  takenOver(durationMs: number): void {
+    this.takeovers.observe(this.group, secondsOf(durationMs));
+  }
+
+  correctionStarted(): void {
+    this.counters.corrections.add(this.group, 1);
+  }
+
+  fault(kind: RedisFault): void {
+    this.counters.readFaults.add({ ...this.group, kind }, 1);
+  }
+
+  versionStoreFault(operation: 'load' | 'save'): void {
+    this.counters.storeFaults.add({ ...this.group, operation }, 1);
+  }
+
+  /** The gauges forget this consumer. */
   close(): void {
-    this.removeSource();
+    for (const remove of this.removeSources) remove();
   }
+}
+
+function secondsOf(lengthMs: number): number {
+  return lengthMs / 1_000;
+}
+
+function secondsOrNone(lengthMs: number | null): number | null {
+  return lengthMs === null ? null : secondsOf(lengthMs);
 }

@@ -21,8 +21,14 @@ export type SessionCommand =
     }
   /** The lease was renewed: reads that waited for it may go on. */
   | { readonly kind: 'LEASE_RENEWED' }
-  /** Read this shard, once whatever this process still does on it has ended. For one that is read: it has this token now. */
+  /** The first answer of a correction round. Nothing is started until the round has ended. */
+  | { readonly kind: 'CORRECTION_STARTED'; readonly metadataVersion: number }
+  /** The first answer after it: what was kept is read on, what else is granted follows as START. */
+  | { readonly kind: 'CORRECTION_ENDED'; readonly metadataVersion: number }
+  /** Read this shard, once whatever this process still does on it has ended. It is not being read now. */
   | { readonly kind: 'START'; readonly shard: ShardIndex; readonly token: number }
+  /** The shard is read on without a break; its handlers have this token from now on. */
+  | { readonly kind: 'RENEW_TOKEN'; readonly shard: ShardIndex; readonly token: number }
   /** Read no more of this shard, finish what is in a handler, flush acks, then report it stopped. */
   | { readonly kind: 'DRAIN'; readonly shard: ShardIndex }
   /** The drain takes too long: abort its handlers, refuse its acks. It is still stopped only when nothing runs. */
@@ -37,3 +43,8 @@ export type SessionCommand =
   | { readonly kind: 'REFUSED'; readonly status: string; readonly message: string }
   /** Nothing more will be asked or commanded. */
   | { readonly kind: 'ENDED' };
+
+/** A correction round was entered or left. */
+export function correctionNews(isCorrecting: boolean, metadataVersion: number): SessionCommand {
+  return { kind: isCorrecting ? 'CORRECTION_STARTED' : 'CORRECTION_ENDED', metadataVersion };
+}

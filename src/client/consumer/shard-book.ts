@@ -5,13 +5,14 @@ import type { SessionCommand } from './session-commands';
 
 /**
  * The shards of one tenure, as this client has them. A shard is
- * READING   assigned by an answer and started
+ * READING   assigned by an answer and started. It stays so, in every kind of answer, for as long as it is assigned
  * DRAINING  an answer did not assign it any more; it never reads again unless a later answer assigns it
  * REVOKED   nothing runs on it; reported until an answer no longer counts it as this member's
  * Enters by an answer that assigns it; leaves by that answer, or with the tenure. Written by MemberSession only.
  */
 interface Hold {
   state: 'READING' | 'DRAINING' | 'REVOKED';
+  /** Never falls while it is READING. */
   token: number;
   /** While DRAINING: when its handlers are aborted. */
   drainDeadlineMs: MonotonicMillis;
@@ -60,8 +61,11 @@ export class ShardBook {
     }
     for (const [shard, token] of assigned) {
       const hold = this.holds.get(shard);
-      const isAsAssigned = hold?.state === 'READING' && hold.token === token;
-      if (isAsAssigned || (!view.mayStart && hold?.state !== 'READING')) continue;
+      if (hold?.state === 'READING') {
+        commands.push(...renewToken(hold, shard, token));
+        continue;
+      }
+      if (!view.mayStart) continue;
       this.holds.set(shard, { state: 'READING', token, drainDeadlineMs: NEVER, isAborted: false });
       commands.push({ kind: 'START', shard, token });
     }
@@ -145,6 +149,18 @@ export class ShardBook {
     for (const [shard, hold] of this.holds) if (hold.state === state) shards.push(shard);
     return shards;
   }
+}
+
+/**
+ * Another token for a shard that is read does not mean that somebody else had it in between. This tenure has kept it since it
+ * was started: a shard is freed by a report of its drain, and none was made, or with its tenure, which runs. A correction
+ * round that begins draws new tokens for what is held. So it is read on. A coordinator that tells none, or one of a lost
+ * timeline, takes nothing away: the handlers have used the higher one.
+ */
+function renewToken(hold: Hold, shard: ShardIndex, token: number): SessionCommand[] {
+  if (token <= hold.token) return [];
+  hold.token = token;
+  return [{ kind: 'RENEW_TOKEN', shard, token }];
 }
 
 /** Assigned shards with their fencing tokens; 0 for coordinators that send none. */

@@ -40,6 +40,7 @@ export class ShardWorker implements HandledShard {
   private inHand: Attempt | null = null;
   private isInRead = false;
   private isTakeoverWanted = false;
+  private takeoverStartMs: number;
   /** After trouble with this shard's stream: neither listed nor read while it is on. */
   private readonly faultPause: FaultPause;
   private readonly ending: ShardEnding;
@@ -53,6 +54,7 @@ export class ShardWorker implements HandledShard {
   ) {
     this.streamKey = streamKey(environment.streamPrefix, shard);
     this.memberId = environment.memberId;
+    this.takeoverStartMs = environment.clock.nowMs();
     this.source = new EntrySource(environment, this.streamKey);
     this.faultPause = new FaultPause(environment.clock, environment.random);
     this.care = new PendingCare(environment, this.streamKey);
@@ -97,12 +99,6 @@ export class ShardWorker implements HandledShard {
 
   start(): void {
     this.listPending();
-  }
-
-  /** The shard was granted anew while it is read: what somebody may have left pending in between comes first. */
-  regranted(token: number): void {
-    this.token = token;
-    this.wantTakeover();
   }
 
   drain(): void {
@@ -257,7 +253,8 @@ export class ShardWorker implements HandledShard {
 
   private beginReading(): void {
     this.state = 'READING';
-    this.listener.onReadInterest();
+    this.environment.metrics.takenOver(this.environment.clock.nowMs() - this.takeoverStartMs);
+    this.advance();
     this.care.removeFormerConsumers().catch(() => undefined); // reports on its own
   }
 
@@ -268,6 +265,7 @@ export class ShardWorker implements HandledShard {
     if (!isIdle || this.isInRead || this.faultPause.isOn) return;
     this.isTakeoverWanted = false;
     this.state = 'TAKEOVER';
+    this.takeoverStartMs = this.environment.clock.nowMs();
     this.source.restartTakeover();
     this.listPending();
   }

@@ -8,20 +8,21 @@ import { GroupCommands } from '../redis/group-commands';
 import { GroupReads } from '../redis/group-reads';
 import { RedisLink } from '../redis/redis-link';
 import { probeForConsumer } from '../redis/redis-probe';
+import { VersionKeeper } from '../versions/version-keeper';
 import { systemClock } from './clock';
 import type { Clock } from './clock';
 import { ConsumerStartError, HandlersStillRunningError } from './consumer-errors';
 import type { ConsumerEvents } from './consumer-events';
 import { NO_METRICS } from './consumer-metrics';
-import type { ConsumerMetrics } from './consumer-metrics';
-import { checkConsumerOptions } from './consumer-options';
+import type { ConsumerMetrics, ConsumerReadings } from './consumer-metrics';
+import { checkConsumerOptions, handlingOf } from './consumer-options';
 import type { CheckedNames, StreamConsumerOptions } from './consumer-options';
 import type { CoordinatorPort } from './coordinator-port';
+import { CorrectionWatch } from './correction-watch';
 import { FaultReport } from './fault-report';
 import { MemberRuntime } from './member-runtime';
 import type { MemberListener } from './member-runtime';
 import { RegistryMetrics } from './registry-metrics';
-import type { HandlingOptions } from './worker-environment';
 
 const COMMAND_TIMEOUT_MS = 3_000;
 /** Above the longest block time with its margin: a read is cut off by its reader, not by this. */
@@ -31,9 +32,6 @@ const DEFAULT_START_TIMEOUT_MS = 30_000;
 const GROUP_MISSING_INTERVAL_MS = 10_000;
 const TOO_LATE = Symbol('too late');
 const START_CLEANUP_MS = 1_000;
-const DEFAULT_RETRY = { firstMs: 100, maxMs: 30_000 };
-const DEFAULT_MAX_DELIVERIES = 5;
-const DEFAULT_READ_COUNT = 100;
 
 /**
  * Reads the shards that the coordinator grants to this process, and hands their entries to a handler: at least once, in order
@@ -44,6 +42,8 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
   private readonly clock: Clock;
   private readonly faults: FaultReport;
   private readonly metrics: ConsumerMetrics;
+  private readonly corrections: CorrectionWatch;
+  private readonly versions: VersionKeeper;
   private readonly ownClient: CoordinatorClient | null;
   private readonly coordinator: CoordinatorPort;
   private commandLink: RedisLink | null = null;
@@ -62,12 +62,17 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
     this.metrics =
       options.metricsRegistry === undefined
         ? NO_METRICS
-        : new RegistryMetrics(
-            options.metricsRegistry,
-            streamPrefix,
-            consumerGroup,
-            () => this.ownedShards.length,
-          );
+        : new RegistryMetrics(options.metricsRegistry, streamPrefix, consumerGroup, this.readings());
+    this.corrections = new CorrectionWatch(this.metrics, (state, metadataVersion) => {
+      this.tell('correction', { state, metadataVersion });
+    });
+    this.versions = new VersionKeeper({
+      ...{ streamPrefix, consumerGroup, clock: this.clock, store: options.versionStore ?? null },
+      onFault: (error) => {
+        this.metrics.versionStoreFault(error.operation);
+        this.faults.report(`VERSION STORE ${error.operation}`, error);
+      },
+    });
     this.ownClient =
       options.coordinator === undefined
         ? new CoordinatorClient({ coordinatorUrl: options.coordinatorUrl ?? '' })
@@ -89,7 +94,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
     if (this.state !== 'NEW') throw new ClientClosedError('the consumer (it can be started once)');
     this.state = 'STARTING';
     try {
-      const link = await this.openCommandLink();
+      const [link] = await Promise.all([this.openCommandLink(), this.versions.load()]);
       this.members = await this.openMembers(new GroupCommands(link, this.names.consumerGroup));
       for (const member of this.members) member.start();
       await this.untilJoined();
@@ -111,10 +116,29 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
     await this.stopping;
   }
 
+  private readings(): ConsumerReadings {
+    return {
+      ownedShards: () => this.ownedShards.length,
+      revokingShards: () => this.members.reduce((sum, member) => sum + member.drainingShardCount, 0),
+      correctingMembers: () => this.corrections.memberCount,
+      leaseRemainingMs: () =>
+        extremeOf(
+          Math.min,
+          this.members.map((member) => member.leaseRemainingMs),
+        ),
+      heartbeatAgeMs: () =>
+        extremeOf(
+          Math.max,
+          this.members.flatMap(({ heartbeatAgeMs }) => heartbeatAgeMs ?? []),
+        ),
+    };
+  }
+
   private async stopOnce(): Promise<void> {
     this.state = 'STOPPING';
     const areIdle = await Promise.all(this.members.map(async (member) => member.stop()));
     if (areIdle.includes(false)) this.tellTrouble(new HandlersStillRunningError());
+    await this.versions.close();
     await this.commandLink?.closeGracefully();
     await this.ownClient?.close();
     this.metrics.close();
@@ -162,6 +186,7 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
         memberName: options.memberName ?? null,
         timing: { ...DEFAULT_TIMING, ...options.timing },
         longPoll: options.longPoll ?? true,
+        highestVersion: this.versions.seen,
         newId: () => randomUUID(),
         random: options.random ?? Math.random,
       },
@@ -216,6 +241,8 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
         if (status === 'LEASE_OVER') this.tell('leaseLost', { memberId, memberEpoch });
         else if (status !== 'LEFT') this.tell('fenced', { memberId, memberEpoch, status });
       },
+      onCorrectionStarted: (memberId, version) => this.corrections.started(memberId, version),
+      onCorrectionEnded: (memberId, version) => this.corrections.ended(memberId, version),
       onGroupMissing: () => {
         const nowMs = this.clock.nowMs();
         if (nowMs - lastMissingMs < GROUP_MISSING_INTERVAL_MS) return;
@@ -245,21 +272,14 @@ export class StreamConsumer extends EventEmitter<ConsumerEvents> {
   }
 }
 
+function extremeOf(extreme: (...lengthsMs: number[]) => number, lengthsMs: readonly number[]): number | null {
+  return lengthsMs.length === 0 ? null : extreme(...lengthsMs);
+}
+
 async function connected(link: RedisLink): Promise<void> {
   try {
     await link.connect();
   } catch (cause) {
     throw new RedisUnavailableError({ cause });
   }
-}
-
-function handlingOf(options: StreamConsumerOptions): HandlingOptions {
-  return {
-    handler: options.handler,
-    onInvalid: options.onInvalid ?? null,
-    ackMode: options.ackMode ?? 'auto',
-    maxDeliveries: options.maxDeliveries ?? DEFAULT_MAX_DELIVERIES,
-    retry: { ...DEFAULT_RETRY, ...options.retryBackoff },
-    readCount: options.readCount ?? DEFAULT_READ_COUNT,
-  };
 }

@@ -88,8 +88,21 @@ export class WorkerSet implements ShardActivity {
   start(shard: ShardIndex, token: number): void {
     const worker = this.workers.get(shard);
     if (worker === undefined) this.create(shard, token);
-    else if (worker.isActive) worker.regranted(token);
     else this.startAfter(worker, shard, token);
+  }
+
+  /** The shard is read on, or still waits for its start, and has this token now. */
+  renewToken(shard: ShardIndex, token: number): void {
+    if (this.waitingStarts.has(shard)) this.waitingStarts.set(shard, token);
+    else {
+      const worker = this.workers.get(shard);
+      if (worker?.isActive === true) worker.token = token;
+    }
+  }
+
+  /** A correction round is over: the streams may have gone back as well, and acks with them. */
+  lookForPending(): void {
+    for (const worker of [...this.workers.values()]) worker.wantTakeover();
   }
 
   drain(shard: ShardIndex): void {

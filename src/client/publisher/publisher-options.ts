@@ -8,8 +8,9 @@ import type { ProducerRouting } from '../../protocol';
 import type { Clock } from '../consumer/clock';
 import type { CallOptions, RoutingQuery } from '../coordinator-client';
 import { InvalidOptionsError } from '../errors';
+import type { MetricsRegistry } from '../metrics/sampled-metric';
 import type { RedisSource } from '../redis/connection';
-import type { PublisherRegistry } from './publisher-metrics';
+import type { VersionStore } from '../versions/version-store';
 import type { StreamAppender } from './stream-appender';
 
 export interface StreamPublisherOptions {
@@ -39,8 +40,13 @@ export interface StreamPublisherOptions {
   /** Milliseconds that routing refreshes wait at the coordinator for a change. Default 0: no long poll. Up to 60,000. */
   readonly routingWaitMs?: number;
   /** A prom-client Registry, which gets the metrics `redis_stream_client_*` of this publisher. */
-  readonly metricsRegistry?: PublisherRegistry;
-  /** Trouble in the background: a refresh that failed, a connection that was lost. Default: ignored. */
+  readonly metricsRegistry?: MetricsRegistry;
+  /**
+   * Keeps the highest metadataVersion that was seen beyond the life of this process, so that a loss of writes in Redis is
+   * noticed by a process that starts after it. `fileVersionStore(directory)` is one. Default: none.
+   */
+  readonly versionStore?: VersionStore;
+  /** Trouble in the background: a refresh or the version store that failed, a connection that was lost. Default: ignored. */
   readonly onError?: (error: unknown) => void;
 }
 

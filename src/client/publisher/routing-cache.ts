@@ -1,6 +1,7 @@
 import type { MonotonicMillis } from '../../domain/time';
 import type { ProducerRouting } from '../../protocol';
 import type { RoutingQuery } from '../coordinator-client';
+import { HighestVersion } from '../versions/highest-version';
 
 /** What an answer did to the cache. */
 export type RoutingAcceptance = 'REPLACED' | 'RENEWED' | 'DROPPED';
@@ -25,10 +26,14 @@ export class RoutingCache {
   private routing: ProducerRouting | null = null;
   /** When the request was sent that brought or last renewed the routing. */
   private leasedFromMs: MonotonicMillis | null = null;
-  private maxObservedVersion = 0;
+  private regressionCount = 0;
   private currentTimes: RoutingTimes;
 
-  constructor(defaults: RoutingTimes) {
+  /** `highestVersion`: what this process saw of the group, also before there was this cache. */
+  constructor(
+    defaults: RoutingTimes,
+    private readonly highestVersion = new HighestVersion(),
+  ) {
     this.currentTimes = defaults;
   }
 
@@ -48,22 +53,35 @@ export class RoutingCache {
     return this.leasedFromMs === null ? null : nowMs - this.leasedFromMs;
   }
 
+  /** Milliseconds that the routing may still be used, 0 when it may not; null when there is none. */
+  leaseRemainingMs(nowMs: MonotonicMillis): number | null {
+    const ageMs = this.ageMs(nowMs);
+    return ageMs === null ? null : Math.max(0, this.currentTimes.leaseMs - ageMs);
+  }
+
+  /** Routings that were taken although this process had seen a higher version. */
+  get regressions(): number {
+    return this.regressionCount;
+  }
+
   /** What every refresh tells: the version held and the highest ever seen, which may betray a history that went back. */
   query(): RoutingQuery {
+    const maxObservedVersion = this.highestVersion.value;
     return {
       ...(this.routing === null ? {} : { metadataVersion: this.routing.metadataVersion }),
-      ...(this.maxObservedVersion === 0 ? {} : { maxObservedVersion: this.maxObservedVersion }),
+      ...(maxObservedVersion === 0 ? {} : { maxObservedVersion }),
     };
   }
 
   /** A version that someone else in this process saw. True when the routing here is older. */
   note(metadataVersion: number): boolean {
-    this.maxObservedVersion = Math.max(this.maxObservedVersion, metadataVersion);
+    this.highestVersion.observe(metadataVersion);
     return this.routing !== null && metadataVersion > this.routing.metadataVersion;
   }
 
   accept(answer: ProducerRouting, sentAtMs: MonotonicMillis): RoutingAcceptance {
     const held = this.routing?.metadataVersion;
+    const isBelowSeen = answer.metadataVersion < this.highestVersion.value;
     this.note(answer.metadataVersion);
     if (held === answer.metadataVersion) {
       this.leasedFromMs = later(this.leasedFromMs, sentAtMs);
@@ -71,6 +89,7 @@ export class RoutingCache {
       return 'RENEWED';
     }
     if (held !== undefined && answer.metadataVersion < held && answer.regressed !== true) return 'DROPPED';
+    if (isBelowSeen && answer.regressed === true) this.regressionCount += 1;
     this.routing = answer;
     this.leasedFromMs = sentAtMs;
     this.takeTimes(answer);

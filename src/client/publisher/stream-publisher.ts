@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../consumer/clock';
 import { CoordinatorClient } from '../coordinator-client';
 import { ClientClosedError, CoordinatorRequestError, GroupNotFoundError } from '../errors';
 import { RedisStreamAppender } from '../redis/redis-stream-appender';
+import { VersionKeeper } from '../versions/version-keeper';
 import { Deadlines } from './deadlines';
 import { Deliverer } from './deliverer';
 import { Delivery, type PublishedEntry } from './delivery';
@@ -50,6 +51,7 @@ const START_PAUSE_MS = 100;
 export class StreamPublisher {
   private readonly options: CheckedOptions;
   private readonly clock: Clock;
+  private readonly versions: VersionKeeper;
   private readonly cache: RoutingCache;
   private readonly refresher: RoutingRefresher;
   private readonly appender: StreamAppender;
@@ -73,17 +75,24 @@ export class StreamPublisher {
     this.clock = clock;
     this.ownClient = options.coordinator === undefined ? new CoordinatorClient({ coordinatorUrl }) : null;
     const coordinator = options.coordinator ?? (this.ownClient as RoutingPort);
-    this.cache = new RoutingCache({
-      leaseMs: DEFAULT_TIMING.routingLeaseMs,
-      refreshMs: DEFAULT_TIMING.routingRefreshMs,
+    this.versions = new VersionKeeper({
+      ...{ streamPrefix, consumerGroup, clock, store: options.versionStore ?? null },
+      onFault: (error) => {
+        this.stats.countVersionStoreFault(error.operation);
+        onError(error);
+      },
     });
+    const { routingLeaseMs, routingRefreshMs } = DEFAULT_TIMING;
+    const times = { leaseMs: routingLeaseMs, refreshMs: routingRefreshMs };
+    this.cache = new RoutingCache(times, this.versions.seen);
     this.window = new PublishWindow(this.options.maxInFlight);
     this.deadlines = new Deadlines(clock, publishTimeoutMs);
-    this.stats = new PublisherStats(
-      streamPrefix,
-      () => this.cache.ageMs(clock.nowMs()),
-      () => this.window.inFlight,
-    );
+    this.stats = new PublisherStats(streamPrefix, consumerGroup, {
+      routingAgeMs: () => this.cache.ageMs(clock.nowMs()),
+      routingLeaseRemainingMs: () => this.cache.leaseRemainingMs(clock.nowMs()),
+      routingRegressions: () => this.cache.regressions,
+      inFlight: () => this.window.inFlight,
+    });
     this.refresher = new RoutingRefresher({
       cache: this.cache,
       source: (query, callOptions) =>
@@ -185,6 +194,7 @@ export class StreamPublisher {
     this.appender.close();
     this.deadlines.close(this.closedError());
     this.unsubscribe();
+    await this.versions.close();
     await this.ownClient?.close();
   }
 
@@ -199,6 +209,7 @@ export class StreamPublisher {
   private async open(): Promise<void> {
     const { streamPrefix, consumerGroup } = this.options;
     try {
+      await this.versions.load();
       await this.refresher.start();
       await this.appender.open(streamKey(streamPrefix, 0));
       if (this.closing !== null) {

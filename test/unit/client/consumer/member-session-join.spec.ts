@@ -64,13 +64,6 @@ describe('a member that joins', () => {
     expect(bench.mayWork).toBe(false);
   });
 
-  it('starts nothing when it joins in a correction round', () => {
-    const bench = new SessionBench();
-    const commands = bench.answer(bench.send(), { status: 'REVOKE_PENDING', assigned: [0] });
-    expect(words(commands)).toEqual(['TENURE_STARTED', 'LEASE_RENEWED']);
-    expect(owned(bench.send())).toEqual([]);
-  });
-
   it('tells of a missing group and keeps asking', () => {
     const bench = new SessionBench();
     expect(words(bench.fail(bench.send(), 404, 'GROUP_NOT_FOUND'))).toEqual(['GROUP_MISSING']);

@@ -86,16 +86,6 @@ describe('a member that loses a shard', () => {
     }
     expect(aborted).toEqual([REBALANCE_MS * 0.9]);
   });
-
-  it('takes a new fencing token for a shard that it reads', () => {
-    const bench = new SessionBench();
-    bench.join(0);
-    expect(bench.answer(bench.send(), { assigned: [0], token: 9 })).toContainEqual({
-      kind: 'START',
-      shard: 0,
-      token: 9,
-    });
-  });
 });
 
 describe('a member whose tenure ends', () => {
@@ -201,40 +191,5 @@ describe('what renews the lease of a member', () => {
 
   it('neither follows nor renews by an OK of another epoch', () => {
     expect(runsOutAfter((bench) => bench.answer(bench.send(), { epoch: 7, assigned: [] }))).toBe(false);
-  });
-});
-
-describe('a member in a correction round', () => {
-  it.each(['SYNC_METADATA' as const, 'REVOKE_PENDING' as const])(
-    'keeps with %s what it reads and is assigned, drains the rest, starts nothing',
-    (status) => {
-      const bench = new SessionBench();
-      bench.join(0, 1);
-      const commands = bench.answer(bench.send(), { status, version: 5, assigned: [1, 2], pending: [3] });
-      expect(words(commands)).toEqual(['LEASE_RENEWED', 'DRAIN 0']);
-      const beat = bench.sendNext();
-      expect(beat.body.metadataVersion).toBe(5); // the version of the round, also when it is a lower one
-      expect(owned(beat)).toEqual([1]);
-      expect(revoking(beat)).toEqual(['0 DRAINING 0']);
-    },
-  );
-
-  it('takes no draining shard back before the round is over', () => {
-    const bench = new SessionBench();
-    bench.join(0);
-    bench.answer(bench.send(), { revoking: [0], version: 11 });
-    expect(
-      words(bench.answer(bench.sendNext(), { status: 'REVOKE_PENDING', assigned: [0], version: 12 })),
-    ).toEqual(['LEASE_RENEWED']);
-    expect(words(bench.answer(bench.sendNext(), { assigned: [0], version: 13 }))).toContain('START 0');
-  });
-
-  it('does not wait on a long poll while it is in one', () => {
-    const bench = new SessionBench({ longPoll: true });
-    bench.join(0);
-    const beat = bench.send();
-    expect(beat.waitMs).toBe(INTERVAL_MS);
-    bench.answer(beat, { status: 'SYNC_METADATA', assigned: [0], version: 11 });
-    expect(bench.sendNext().waitMs).toBe(0);
   });
 });

@@ -1,6 +1,7 @@
 import { MemberSession } from '../../../../src/client/consumer/member-session';
 import type { OutgoingHeartbeat } from '../../../../src/client/consumer/heartbeat-request';
 import type { SessionCommand } from '../../../../src/client/consumer/session-commands';
+import type { HighestVersion } from '../../../../src/client/versions/highest-version';
 import type { ShardIndex } from '../../../../src/domain/ids';
 import type { MonotonicMillis } from '../../../../src/domain/time';
 import type { HeartbeatAnswer, HeartbeatStatus, ShardId } from '../../../../src/protocol';
@@ -30,7 +31,13 @@ export class SessionBench {
   private lastEpoch = 100;
   private lastVersion = 10;
 
-  constructor(options: { readonly longPoll?: boolean } = {}) {
+  constructor(
+    options: {
+      readonly longPoll?: boolean;
+      readonly random?: () => number;
+      readonly highestVersion?: HighestVersion;
+    } = {},
+  ) {
     this.session = new MemberSession(
       {
         memberId: 'm0',
@@ -42,7 +49,8 @@ export class SessionBench {
         },
         longPoll: options.longPoll ?? false,
         newId: () => `id-${(this.ids += 1)}`,
-        random: () => 0,
+        random: options.random ?? (() => 0),
+        ...(options.highestVersion === undefined ? {} : { highestVersion: options.highestVersion }),
       },
       {
         inFlight: (shard) => this.inFlight.get(shard) ?? 0,
@@ -141,6 +149,8 @@ function ids(shards: readonly number[]): ShardId[] {
 export function words(commands: readonly SessionCommand[]): string[] {
   return commands.map((command) => {
     switch (command.kind) {
+      case 'RENEW_TOKEN':
+        return `RENEW_TOKEN ${command.shard} ${command.token}`;
       case 'START':
       case 'DRAIN':
       case 'ABORT_DRAIN':

@@ -176,11 +176,21 @@ describe('the metrics of publishers', () => {
     world.routing = () => Promise.reject(new Error('away'));
     await clock.advance(5_000);
     const text = await metricsRegistry.metrics();
-    expect(text).toContain('redis_stream_client_publishes_total{stream="orders",outcome="published"} 1');
-    expect(text).toContain('redis_stream_client_publishes_total{stream="orders",outcome="invalid_entry"} 1');
-    expect(text).toContain('redis_stream_client_routing_refresh_failures_total{stream="bills"} 1');
-    expect(text).toContain('redis_stream_client_routing_cache_age_seconds{stream="orders"} 5');
-    expect(text).toContain('redis_stream_client_publishes_in_flight{stream="orders"} 0');
+    expect(text).toContain(
+      'redis_stream_client_publishes_total{stream="orders",consumer_group="billing",outcome="published"} 1',
+    );
+    expect(text).toContain(
+      'redis_stream_client_publishes_total{stream="orders",consumer_group="billing",outcome="invalid_entry"} 1',
+    );
+    expect(text).toContain(
+      'redis_stream_client_routing_refresh_failures_total{stream="bills",consumer_group="billing"} 1',
+    );
+    expect(text).toContain(
+      'redis_stream_client_routing_cache_age_seconds{stream="orders",consumer_group="billing"} 5',
+    );
+    expect(text).toContain(
+      'redis_stream_client_publishes_in_flight{stream="orders",consumer_group="billing"} 0',
+    );
     await publisher.close();
     expect(await metricsRegistry.metrics()).not.toContain('stream="orders"');
   });
