@@ -132,15 +132,31 @@ describe('a heartbeat', () => {
   });
 
   it.each(['metadataVersion', 'maxObservedVersion'])(
-    'is answered 503 METADATA_REGRESSION when %s is above the recorded version, and gets nothing',
+    'starts a correction round when %s is above the recorded version, in which members are asked to tell',
     async (field) => {
-      const { metadataVersion } = await answerTo('m1');
-      expect(await beat('m2', { [field]: metadataVersion + 1_000_000 })).toMatchObject({
-        status: 503,
-        body: { status: 'SERVICE_UNAVAILABLE', errorCode: 'METADATA_REGRESSION', retryable: true },
+      const { memberEpoch, metadataVersion } = await answerTo('m1');
+      const joined = await answerTo('m2', { [field]: metadataVersion + 1_000_000 });
+      expect(joined).toMatchObject({ status: 'REVOKE_PENDING', assignment: { assignedShards: [] } });
+      const mine = { memberEpoch, metadataVersion };
+      expect(await answerTo('m1', mine)).toMatchObject({ status: 'SYNC_METADATA' });
+      const told = {
+        memberEpoch,
+        metadataVersion: joined.metadataVersion,
+        ownedShards: [],
+        revokingShards: [],
+      };
+      expect(await answerTo('m1', told)).toMatchObject({ status: 'REVOKE_PENDING' });
+      const refused = await coordinator.call('DELETE', `/coord/v1/streams/${stream}/groups/g`, {
+        requestedBy: 'test',
+        reason: 'test',
+        force: true,
+      });
+      expect(refused).toMatchObject({
+        status: 409,
+        body: { errorCode: 'METADATA_CORRECTION_ACTIVE', retryable: true },
       });
       const metrics = await coordinator.call('GET', '/metrics');
-      expect(metrics.body).toMatch(/metadata_regressions_total\{source="HEARTBEAT"\} [1-9]/);
+      expect(metrics.body).toMatch(/metadata_regressions_total\{cause="UNKNOWN_VERSION"\} [1-9]/);
     },
   );
 

@@ -54,19 +54,24 @@ describe('what can be read', () => {
 
     it('answers at once although it may wait, when the caller has an older version', async () => {
       const { metadataVersion } = (await routing()).body as ProducerRouting;
-      const answer = await routing(`?metadataVersion=${metadataVersion - 1}&waitMs=60000`);
+      const answer = await routing(`?metadataVersion=1&waitMs=60000`);
       expect(answer.body).toMatchObject({ metadataVersion });
     });
 
     it.each(['metadataVersion', 'maxObservedVersion'])(
-      'is 503 METADATA_REGRESSION when %s is above the recorded one',
+      'starts a correction round when %s is above the recorded one, and says what it is below of',
       async (name) => {
-        const { metadataVersion } = (await routing()).body as ProducerRouting;
-        expect(await routing(`?${name}=${metadataVersion}`)).toMatchObject({ status: 200 });
-        expect(await routing(`?${name}=${metadataVersion + 1}`)).toMatchObject({
-          status: 503,
-          body: { errorCode: 'METADATA_REGRESSION', retryable: true },
-        });
+        const group = `/coord/v1/streams/${name}/groups/g`;
+        await coordinator.call('POST', group, { requestedBy: 'test' });
+        const read = (query: string) => coordinator.call('GET', `${group}/producer-routing${query}`);
+        const { metadataVersion } = (await read('')).body as ProducerRouting;
+        expect((await read(`?${name}=${metadataVersion}`)).body).toMatchObject({ regressed: false });
+        const inFuture = Date.now() + 3_600_000;
+        const answer = await read(`?${name}=${inFuture}`);
+        expect(answer).toMatchObject({ status: 200, body: { regressed: true } });
+        expect((answer.body as ProducerRouting).metadataVersion).toBeGreaterThan(metadataVersion);
+        const again = await read(`?${name}=${inFuture}`);
+        expect(again.body).toEqual(answer.body); // the version that started it starts no other
       },
     );
 
