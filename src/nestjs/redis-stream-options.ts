@@ -4,7 +4,7 @@ import {
   type ModuleMetadata,
   type OptionalFactoryDependency,
 } from '@nestjs/common';
-import type { RedisSource, StreamConsumerOptions, StreamPublisherOptions } from '../client';
+import type { RedisSource, StreamConsumerOptions, StreamPublisherOptions, VersionStore } from '../client';
 import type { StreamTransport } from './stream-transport';
 
 /** What all listeners and publishers of an application share. */
@@ -14,6 +14,8 @@ export interface RedisStreamModuleOptions {
   readonly redis: RedisSource;
   /** A prom-client Registry for the metrics `redis_stream_client_*`. */
   readonly metricsRegistry?: NonNullable<StreamConsumerOptions['metricsRegistry']>;
+  /** Keeps what was seen of metadata versions over restarts, for all listeners and publishers. Default: none. */
+  readonly versionStore?: VersionStore;
   /** False: listeners and publishers are made, and the application starts them itself. Default true. */
   readonly autoStart?: boolean;
   /** Instead of the SDK, for tests. */
@@ -30,7 +32,7 @@ export interface RedisStreamModuleAsyncOptions extends Pick<ModuleMetadata, 'imp
 /** Options of a publisher that the module does not set itself. */
 export type PublisherFeatureOptions = Omit<
   StreamPublisherOptions,
-  'redis' | 'coordinator' | 'coordinatorUrl' | 'metricsRegistry'
+  'redis' | 'coordinator' | 'coordinatorUrl' | 'metricsRegistry' | 'versionStore'
 >;
 
 export const REDIS_STREAM_OPTIONS = Symbol('redis-stream-coordinator:options');

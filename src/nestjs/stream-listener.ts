@@ -4,7 +4,7 @@ import type { StreamConsumerOptions } from '../client';
 /** Options of a consumer that the module does not set itself. */
 export type StreamListenerOptions = Omit<
   StreamConsumerOptions,
-  'handler' | 'redis' | 'coordinator' | 'coordinatorUrl' | 'metricsRegistry'
+  'handler' | 'redis' | 'coordinator' | 'coordinatorUrl' | 'metricsRegistry' | 'versionStore'
 >;
 
 export const STREAM_LISTENER_METADATA = 'redis-stream-coordinator:listener';

@@ -93,11 +93,12 @@ export class StreamRuntime implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   private shared(): object {
-    const { redis, metricsRegistry } = this.options;
+    const { redis, metricsRegistry, versionStore } = this.options;
     return {
       redis,
       coordinator: this.coordinator,
       ...(metricsRegistry === undefined ? {} : { metricsRegistry }),
+      ...(versionStore === undefined ? {} : { versionStore }),
     };
   }
 

@@ -125,6 +125,26 @@ describe('RedisStreamModule', () => {
     await expect(transport.consumers[1]!.handler({} as never, {} as never)).rejects.toThrow('no refunds');
   });
 
+  it('gives one version store and one metrics registry to every listener and publisher', async () => {
+    const transport = new StubTransport();
+    const versionStore = { load: async () => null, save: async () => undefined };
+    const metricsRegistry = { registerMetric: () => undefined, getSingleMetric: () => undefined };
+    app = await Test.createTestingModule({
+      imports: [
+        RedisStreamModule.forRoot(optionsOf(transport, { versionStore, metricsRegistry })),
+        RedisStreamModule.forPublisher({ streamPrefix: 'bills', consumerGroup: 'printing' }),
+      ],
+      providers: [OrdersService],
+    }).compile();
+    await app.init();
+    const made = [...transport.consumers, ...transport.publishers];
+    expect(made.length).toBe(3);
+    for (const options of made) {
+      expect(options.versionStore).toBe(versionStore);
+      expect(options.metricsRegistry).toBe(metricsRegistry);
+    }
+  });
+
   it('stops consumers before anything else closes, and closes publishers last', async () => {
     const transport = new StubTransport();
     app = await Test.createTestingModule({
