@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { RoutingCache } from '../../../../src/client/publisher/routing-cache';
+import { HighestVersion } from '../../../../src/client/versions/highest-version';
 import type { MonotonicMillis } from '../../../../src/domain/time';
 import { routingOf } from './routing-samples';
 
@@ -38,6 +39,13 @@ describe('the routing lease', () => {
     expect(cache.times.refreshMs).toBe(400);
   });
 
+  it('knows what is left of it', () => {
+    expect(cache.leaseRemainingMs(at(10_000))).toBeNull();
+    cache.accept(routingOf(5), at(10_000));
+    expect(cache.leaseRemainingMs(at(10_250))).toBe(750);
+    expect(cache.leaseRemainingMs(at(12_000))).toBe(0);
+  });
+
   it('knows its age', () => {
     expect(cache.ageMs(at(10_000))).toBeNull();
     cache.accept(routingOf(5), at(10_000));
@@ -71,6 +79,44 @@ describe('an answer', () => {
     cache.accept(routingOf(4, { regressed: true }), at(10_100));
     expect(cache.accept(routingOf(4, { regressed: true }), at(10_600))).toBe('RENEWED');
     expect(cache.usableAt(at(11_500))?.metadataVersion).toBe(4);
+  });
+});
+
+describe('a history that went back', () => {
+  it('is told by every refresh until the coordinator is above what was seen', () => {
+    cache.accept(routingOf(50), at(10_000));
+    cache.accept(routingOf(40, { regressed: true }), at(10_100));
+    cache.accept(routingOf(41, { regressed: true }), at(10_200));
+    expect(cache.query()).toEqual({ metadataVersion: 41, maxObservedVersion: 50 });
+    cache.accept(routingOf(60), at(10_300));
+    expect(cache.query()).toEqual({ metadataVersion: 60, maxObservedVersion: 60 });
+    expect(cache.regressions).toBe(2);
+  });
+
+  it('goes back further only when the coordinator says so again', () => {
+    cache.accept(routingOf(50), at(10_000));
+    cache.accept(routingOf(40, { regressed: true }), at(10_100));
+    expect(cache.accept(routingOf(39), at(10_200))).toBe('DROPPED');
+    expect(cache.accept(routingOf(39, { regressed: true }), at(10_300))).toBe('REPLACED');
+  });
+
+  it('is counted when an earlier process saw more, and not when nothing was seen', () => {
+    const highestVersion = new HighestVersion();
+    highestVersion.observe(70);
+    const restarted = new RoutingCache({ leaseMs: 1_000, refreshMs: 100 }, highestVersion);
+    expect(restarted.query()).toEqual({ maxObservedVersion: 70 });
+    expect(restarted.accept(routingOf(60, { regressed: true }), at(10_000))).toBe('REPLACED');
+    expect(restarted.query()).toEqual({ metadataVersion: 60, maxObservedVersion: 70 });
+    expect(restarted.regressions).toBe(1);
+    cache.accept(routingOf(60), at(10_000));
+    expect(cache.regressions).toBe(0);
+  });
+
+  it('keeps a lower routing out of use that renews nothing: publishing ends with the lease', () => {
+    cache.accept(routingOf(50), at(10_000));
+    for (let ms = 10_100; ms < 11_000; ms += 100) cache.accept(routingOf(40), at(ms));
+    expect(cache.usableAt(at(11_000))).toBeNull();
+    expect(cache.regressions).toBe(0);
   });
 });
 
