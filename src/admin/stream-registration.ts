@@ -9,6 +9,8 @@ import { STREAM_REGISTRY } from '../store/store.tokens';
 
 /** Attempts to write a record that others write, too. */
 const MAX_ATTEMPTS = 10;
+/** Ended lives that the record keeps. */
+const MAX_ENDED_LIVES = 32;
 
 export interface Registration {
   readonly shardCount: number;
@@ -108,7 +110,7 @@ function withGroup(
   nowMs: EpochMillis,
 ): NextRecord {
   const others = (record?.consumerGroups ?? []).filter((name) => name !== key.consumerGroup);
-  const formerLives = record === null ? new Map<string, EpochMillis>() : stillRunning(record, nowMs);
+  const formerLives = record === null ? new Map<string, EpochMillis>() : remembered(record, nowMs);
   return { shardCount, consumerGroups: [...others, key.consumerGroup].sort(), formerLives };
 }
 
@@ -118,8 +120,7 @@ function withoutGroup(
   endMs: EpochMillis,
   nowMs: EpochMillis,
 ): NextRecord {
-  const formerLives = new Map(stillRunning(record, nowMs));
-  if (endMs > nowMs) formerLives.set(key.consumerGroup, endMs);
+  const formerLives = new Map(remembered(record, nowMs)).set(key.consumerGroup, endMs);
   return {
     shardCount: record.shardCount,
     consumerGroups: record.consumerGroups.filter((name) => name !== key.consumerGroup),
@@ -127,7 +128,14 @@ function withoutGroup(
   };
 }
 
-/** What is over needs no memory any more. */
-function stillRunning(record: StreamRecord, nowMs: EpochMillis): ReadonlyMap<string, EpochMillis> {
-  return new Map([...record.formerLives].filter(([, endMs]) => endMs > nowMs));
+/**
+ * What is over is remembered for a while, too: the clock that says so may have jumped, which the creation of the group finds
+ * out. Beyond so many the oldest are forgotten.
+ */
+function remembered({ formerLives }: StreamRecord, nowMs: EpochMillis): ReadonlyMap<string, EpochMillis> {
+  const ended = [...formerLives]
+    .filter(([, endMs]) => endMs <= nowMs)
+    .sort(([, one], [, other]) => other - one);
+  const running = [...formerLives].filter(([, endMs]) => endMs > nowMs);
+  return new Map([...running, ...ended.slice(0, MAX_ENDED_LIVES)]);
 }

@@ -5,6 +5,8 @@ import type { ClockGuard } from './clock-guard';
 import type { LoopKnowledge } from './loop-view';
 import { tenureRules } from './loop-view';
 
+const THE_OLDEST = 0 as EpochMillis;
+
 /** Builds what a decision may rely on besides the group. */
 export class DecisionContexts {
   constructor(
@@ -25,7 +27,8 @@ export class DecisionContexts {
     remembered: RememberedWrite | null,
   ): DecisionContext {
     const nowMs = metadata === null ? redisNowMs : later(redisNowMs, metadata.updatedAtMs);
-    const rules = tenureRules(this.loopView, metadata?.createdAtMs ?? redisNowMs, redisNowMs);
+    // For a group that is missing, what holds for the oldest: it may have had a life before.
+    const rules = tenureRules(this.loopView, metadata?.createdAtMs ?? THE_OLDEST, redisNowMs);
     return {
       nowMs,
       drawMs: later(nowMs, this.clockGuard.estimateMs() ?? nowMs),
@@ -33,6 +36,7 @@ export class DecisionContexts {
       mayEndTenures: rules.mayEndTenures,
       mayGrant: rules.mayGrant,
       maxMembers: this.maxMembers,
+      recordedVersion: metadata?.metadataVersion ?? null,
       redisId,
       remembered,
     };

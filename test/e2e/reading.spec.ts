@@ -58,23 +58,6 @@ describe('what can be read', () => {
       expect(answer.body).toMatchObject({ metadataVersion });
     });
 
-    it.each(['metadataVersion', 'maxObservedVersion'])(
-      'starts a correction round when %s is above the recorded one, and says what it is below of',
-      async (name) => {
-        const group = `/coord/v1/streams/${name}/groups/g`;
-        await coordinator.call('POST', group, { requestedBy: 'test' });
-        const read = (query: string) => coordinator.call('GET', `${group}/producer-routing${query}`);
-        const { metadataVersion } = (await read('')).body as ProducerRouting;
-        expect((await read(`?${name}=${metadataVersion}`)).body).toMatchObject({ regressed: false });
-        const inFuture = Date.now() + 3_600_000;
-        const answer = await read(`?${name}=${inFuture}`);
-        expect(answer).toMatchObject({ status: 200, body: { regressed: true } });
-        expect((answer.body as ProducerRouting).metadataVersion).toBeGreaterThan(metadataVersion);
-        const again = await read(`?${name}=${inFuture}`);
-        expect(again.body).toEqual(answer.body); // the version that started it starts no other
-      },
-    );
-
     it('is 404 for a group that is not recorded', async () => {
       const answer = await coordinator.call('GET', '/coord/v1/streams/orders/groups/none/producer-routing');
       expect(answer).toMatchObject({ status: 404, body: { errorCode: 'GROUP_NOT_FOUND' } });

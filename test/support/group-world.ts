@@ -79,6 +79,7 @@ export class GroupWorld {
       mayEndTenures: this.mayEndTenures,
       mayGrant: this.mayGrant,
       maxMembers: this.maxMembers,
+      recordedVersion: this.state.metadata?.metadataVersion ?? null,
       redisId: this.redisId,
       remembered: this.remembered,
     };

@@ -39,8 +39,14 @@ export function retarget(transition: Transition, assign: typeof assignTarget = a
 }
 
 function grantsAllowed(transition: Transition): boolean {
-  const { draft, context } = transition;
-  return transition.mayGrant && draft.isProvisioned() && isOver(draft.base.grantsFromMs, context.nowMs);
+  const { draft } = transition;
+  return transition.mayGrant && draft.isProvisioned() && isFormerLifeOver(transition);
+}
+
+/** A former life's end is a deadline like others: in a quiet period it proves nothing. */
+function isFormerLifeOver({ draft, context, mayEndTenures }: Transition): boolean {
+  const { grantsFromMs, createdAtMs } = draft.base;
+  return grantsFromMs <= createdAtMs || (mayEndTenures && isOver(grantsFromMs, context.nowMs));
 }
 
 function settleShard(

@@ -1,3 +1,4 @@
+import type { MetadataVersion } from '../epochs';
 import type { GroupMetadata, Leases, RoundCause } from '../group/group-metadata';
 import type { MemberId } from '../ids';
 import type { CoordinationTiming, EpochMillis } from '../time';
@@ -14,6 +15,11 @@ export interface DecisionContext {
   /** False while this coordinator cannot know who reads: nothing is granted. */
   readonly mayGrant: boolean;
   readonly maxMembers: number;
+  /**
+   * The metadataVersion as loaded; null: there was no group. What is decided together is recorded in one write, under one new
+   * version.
+   */
+  readonly recordedVersion: MetadataVersion | null;
   /** Identity of the Redis that the group was loaded from: its run id and replication id. */
   readonly redisId: string;
   /** What this process last saw confirmed of the group, before this load; null: nothing. */

@@ -29,18 +29,25 @@ export function onCreateGroup(group: NewGroup): GroupCommand<AdminResult<GroupMe
       if (state.metadata?.provisioning === 'COMPLETE') return refuse(state, { code: 'GROUP_ALREADY_EXISTS' });
       return {
         ...unchanged(state, recordedGroup),
-        metadata: state.metadata ?? newGroup(afterLostLife(group, context), context),
+        metadata: state.metadata ?? newGroup(afterFormerLife(group, context), context),
         effects: [{ kind: 'PROVISION' }],
       };
     },
   };
 }
 
-/** This process remembers the group, and Redis does not: whoever read by that life may go on for a whole lease. */
-function afterLostLife(group: NewGroup, { remembered, nowMs, timing }: DecisionContext): NewGroup {
-  if (remembered === null) return group;
-  const endMs = deadlineAfter(nowMs, durationMs(timing.memberLeaseTtlMs));
+/**
+ * Members of a former life may read for a whole lease from now when nobody knows the end of theirs: this process remembers the
+ * group and Redis does not, or it is a quiet period, in which no recorded end proves anything.
+ */
+function afterFormerLife(
+  group: NewGroup,
+  { remembered, mayEndTenures, nowMs, timing }: DecisionContext,
+): NewGroup {
   const { grantsFromMs } = group;
+  const isEndKnown = remembered === null && (grantsFromMs === null || mayEndTenures);
+  if (isEndKnown) return group;
+  const endMs = deadlineAfter(nowMs, durationMs(timing.memberLeaseTtlMs));
   return { ...group, grantsFromMs: grantsFromMs !== null && grantsFromMs > endMs ? grantsFromMs : endMs };
 }
 

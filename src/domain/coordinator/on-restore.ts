@@ -33,7 +33,10 @@ function restore(
   context: DecisionContext,
 ): Decision<AdminResult<GroupMetadata>> {
   const storeRevision = Math.max(exported.storeRevision + 1, context.drawMs) as StoreRevision;
-  const transition = new Transition({ ...exported, storeRevision, provisioning: 'PENDING' }, leases, context);
+  const transition = new Transition({ ...exported, storeRevision, provisioning: 'PENDING' }, leases, {
+    ...context,
+    recordedVersion: exported.metadataVersion,
+  });
   startRound(transition, { cause: 'RESTORE', observedVersion: null });
   for (const memberId of leases.keys()) {
     transition.removeLease(memberId);

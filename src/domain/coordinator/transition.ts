@@ -21,7 +21,7 @@ export class Transition {
     readonly leases: Leases,
     readonly context: DecisionContext,
   ) {
-    this.draft = new GroupDraft(metadata, context.drawMs);
+    this.draft = new GroupDraft(metadata, context);
   }
 
   /** False in a quiet period, to which the first lease of a correction round belongs: no deadline proves anything then. */

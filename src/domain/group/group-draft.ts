@@ -1,3 +1,4 @@
+import type { DecisionContext } from '../coordinator/decision';
 import { countNext, drawNext } from '../epochs';
 import type { FencingToken, MemberEpoch, MetadataVersion } from '../epochs';
 import type { MemberId, ShardIndex } from '../ids';
@@ -34,11 +35,15 @@ export class GroupDraft {
   private targetMoved = false;
   private told = false;
 
+  private readonly drawMs: EpochMillis;
+
   constructor(
     readonly base: GroupMetadata,
-    private readonly drawMs: EpochMillis,
+    { drawMs, recordedVersion }: Pick<DecisionContext, 'drawMs' | 'recordedVersion'>,
   ) {
-    this.version = drawNext(base.metadataVersion, drawMs);
+    this.drawMs = drawMs;
+    const isDrawn = recordedVersion !== null && base.metadataVersion > recordedVersion;
+    this.version = isDrawn ? base.metadataVersion : drawNext(base.metadataVersion, drawMs);
     this.lastMemberEpoch = base.lastMemberEpoch;
     this.provisioning = base.provisioning;
     this.round = base.correction;
@@ -171,10 +176,11 @@ export class GroupDraft {
     const { base } = this;
     if (!this.changed) return base;
     const told = this.told || this.membersMoved;
+    const isNewVersion = told && this.version !== base.metadataVersion;
     return {
       ...base,
       metadataVersion: told ? this.version : base.metadataVersion,
-      recentVersions: told
+      recentVersions: isNewVersion
         ? [...base.recentVersions, this.version].slice(-RECENT_VERSIONS_LIMIT)
         : base.recentVersions,
       groupEpoch: this.membersMoved ? countNext(base.groupEpoch) : base.groupEpoch,

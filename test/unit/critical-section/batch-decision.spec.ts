@@ -18,6 +18,7 @@ const CONTEXT: DecisionContext = {
   mayEndTenures: true,
   mayGrant: true,
   maxMembers: 10,
+  recordedVersion: null,
   redisId: 'node-1/repl-1',
   remembered: null,
 };
@@ -32,7 +33,8 @@ const remove = onDeleteGroup({ force: true, expectedVersion: null });
 const join = (name: string) => heartbeat({ memberId: name as MemberId });
 
 function decide(state: GroupState, ...commands: readonly GroupCommand<unknown>[]) {
-  return decideBatch(state, commands, CONTEXT, DOMAIN_RULES);
+  const recordedVersion = state.metadata?.metadataVersion ?? null;
+  return decideBatch(state, commands, { ...CONTEXT, recordedVersion }, DOMAIN_RULES);
 }
 
 const group = decide(NO_GROUP, create).state;
@@ -99,6 +101,12 @@ describe('a batch of commands', () => {
     const { endedTenures, state } = decide(joined, remove);
     expect(state.metadata).toBeNull();
     expect([...endedTenures]).toEqual(['m-1']);
+  });
+
+  it('records all under one new version: what is between two commands nobody ever sees', () => {
+    const { metadata } = decide(group, join('m-1'), join('m-2'), join('m-3')).state;
+    const before = group.metadata?.recentVersions ?? [];
+    expect(metadata?.recentVersions).toEqual([...before, metadata?.metadataVersion]);
   });
 
   it('tells what changed from what did not', () => {

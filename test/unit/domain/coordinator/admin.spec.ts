@@ -98,6 +98,42 @@ describe('deleting a group', () => {
   });
 });
 
+describe('a group that is created again while members of its former life may read', () => {
+  const recreate = (world: GroupWorld, grantsFromMs: number) => {
+    const { streamPrefix, consumerGroup } = world.metadata;
+    world.state = { metadata: null, leases: new Map() };
+    const key = { streamPrefix, consumerGroup };
+    const group = { key, incarnation: 'life-2' as Incarnation, shardCount: 1 };
+    world.apply(onCreateGroup({ ...group, grantsFromMs: grantsFromMs as EpochMillis }));
+    world.apply(onCompleteProvisioning());
+  };
+
+  // The Redis clock jumped ahead: a deadline that seems over is not.
+  it('does not grant by the recorded end of their leases in a quiet period', () => {
+    const world = GroupWorld.withShards(1);
+    recreate(world, world.nowMs + LEASE_MS);
+    world.mayEndTenures = false;
+    world.advance(LEASE_MS);
+    const a = world.member('a');
+    expect(a.join().assigned).toEqual([]);
+    world.mayEndTenures = true;
+    expect(assignedShards(a.beat())).toEqual([0]);
+  });
+
+  it('waits a whole lease when it is created in a quiet period, though the recorded end is over', () => {
+    const world = GroupWorld.withShards(1);
+    world.mayEndTenures = false;
+    recreate(world, world.nowMs - 1);
+    world.mayEndTenures = true;
+    const a = world.member('a');
+    a.join();
+    world.pass(LEASE_MS - 1, [a]);
+    expect(a.beat().assigned).toEqual([]);
+    world.advance(1);
+    expect(assignedShards(a.beat())).toEqual([0]);
+  });
+});
+
 describe('fencing a member by an operator', () => {
   it('blocks its shards until its recorded lease ends, in a quiet period for a whole one', () => {
     const world = GroupWorld.withShards(1);
