@@ -1,7 +1,8 @@
+import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, Module, type OnApplicationShutdown, Scope } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { StreamConsumerOptions, StreamPublisherOptions } from '../../../src/client';
+import type { ConsumerEvents, StreamConsumerOptions, StreamPublisherOptions } from '../../../src/client';
 import { StreamPublisher } from '../../../src/client';
 import {
   getPublisherToken,
@@ -18,7 +19,7 @@ class StubTransport implements StreamTransport {
   readonly events: string[] = [];
   readonly consumers: StreamConsumerOptions[] = [];
   readonly publishers: StreamPublisherOptions[] = [];
-  readonly errorListeners: ((error: Error) => void)[] = [];
+  readonly emitters: EventEmitter<ConsumerEvents>[] = [];
   failingStream: string | null = null;
 
   coordinator(coordinatorUrl: string | readonly string[]): { close(): Promise<void> } {
@@ -28,13 +29,15 @@ class StubTransport implements StreamTransport {
 
   consumer(options: StreamConsumerOptions): ReturnType<StreamTransport['consumer']> {
     this.consumers.push(options);
+    const emitter = new EventEmitter<ConsumerEvents>();
+    this.emitters.push(emitter);
     return {
       start: async () => {
         if (options.streamPrefix === this.failingStream) throw new Error('no such group');
         this.note(`consumer ${options.streamPrefix} started`);
       },
       stop: async () => this.note(`consumer ${options.streamPrefix} stopped`),
-      on: (_, listener) => this.errorListeners.push(listener),
+      on: (event, listener) => emitter.on(event, listener as never),
     };
   }
 
@@ -277,8 +280,29 @@ describe('RedisStreamModule', () => {
     }).compile();
     app.useLogger(false);
     await app.init();
-    expect(transport.errorListeners.length).toBe(2);
-    for (const listener of transport.errorListeners) listener(new Error('refused'));
+    expect(transport.emitters.length).toBe(2);
+    for (const emitter of transport.emitters) emitter.emit('error', new Error('refused'));
+  });
+
+  it('logs correction rounds: nobody else of the application sees the consumers', async () => {
+    const transport = new StubTransport();
+    const warnings: unknown[] = [];
+    app = await Test.createTestingModule({
+      imports: [RedisStreamModule.forRoot(optionsOf(transport))],
+      providers: [OrdersService],
+    }).compile();
+    app.useLogger({
+      warn: (text: unknown) => warnings.push(text),
+      log: () => undefined,
+      error: () => undefined,
+    });
+    await app.init();
+    transport.emitters[0]!.emit('correction', { state: 'STARTED', metadataVersion: 5 });
+    transport.emitters[0]!.emit('correction', { state: 'ENDED', metadataVersion: 6 });
+    expect(warnings).toEqual([
+      expect.stringMatching(/onOrder: Redis may have lost writes/),
+      expect.stringMatching(/onOrder: the correction round .* is over/),
+    ]);
   });
 
   it('builds the SDK from its options when no transport is given', async () => {
