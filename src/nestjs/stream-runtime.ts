@@ -15,6 +15,12 @@ import {
 } from './redis-stream-options';
 import { type RunningConsumer, type SharedCoordinator, sdkTransport } from './stream-transport';
 
+const CORRECTION_TEXT = {
+  STARTED:
+    'Redis may have lost writes of its group: it reads what it keeps, and is given nothing until that is settled',
+  ENDED: 'the correction round of its group is over',
+} as const;
+
 /**
  * Owns every consumer and publisher of the application. They start when the application has bootstrapped, publishers first.
  * Consumers stop in the first phase of the shutdown, while what their handlers use is still there; publishers close in the
@@ -83,6 +89,7 @@ export class StreamRuntime implements OnApplicationBootstrap, OnModuleDestroy, O
     const shared = this.shared() as Pick<StreamConsumerOptions, 'redis'>;
     const consumer = this.transport.consumer({ ...options, ...shared, handler });
     consumer.on('error', (error) => this.logger.error(`listener ${name}: ${messageOf(error)}`));
+    consumer.on('correction', ({ state }) => this.logger.warn(`listener ${name}: ${CORRECTION_TEXT[state]}`));
     this.consumers.push(consumer);
     await consumer.start();
     this.logger.log(`listener ${name} reads ${options.streamPrefix} as ${options.consumerGroup}`);

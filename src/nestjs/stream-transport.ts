@@ -1,4 +1,5 @@
 import {
+  type ConsumerEvents,
   CoordinatorClient,
   StreamConsumer,
   type StreamConsumerOptions,
@@ -10,7 +11,10 @@ import {
 export interface RunningConsumer {
   start(): Promise<void>;
   stop(): Promise<void>;
-  on(event: 'error', listener: (error: Error) => void): unknown;
+  on<Name extends 'error' | 'correction'>(
+    event: Name,
+    listener: (...details: ConsumerEvents[Name]) => void,
+  ): unknown;
 }
 
 /** What the module needs of a coordinator client, beyond handing it on. */

@@ -18,7 +18,10 @@ let errors: unknown[];
 
 beforeEach(() => {
   world = new PublisherWorld();
-  [queries, routing, kept, errors] = [[], routingOf(50), new Map(), []];
+  queries = [];
+  routing = routingOf(50);
+  kept = new Map();
+  errors = [];
 });
 
 afterEach(async () => {
