@@ -3,9 +3,40 @@ import { groupState, memberShards } from '../domain/group/derived-state';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { MemberId, ShardIndex } from '../domain/ids';
 import { isLive } from '../domain/membership/member';
-import type { GroupStateName, GroupView, ShardId } from '../protocol';
+import type { CorrectionView, GroupStateName, GroupView, RoundCauseName, ShardId } from '../protocol';
+import { ROUND_CAUSES } from '../protocol';
 
 const SUMMARY = { type: 'object', additionalProperties: { type: 'integer' } } as const;
+
+export class CorrectionDto implements CorrectionView {
+  @ApiProperty({
+    enum: ROUND_CAUSES,
+    description: 'What betrayed that Redis lost writes.',
+    example: 'REDIS_ID',
+  })
+  readonly cause!: RoundCauseName;
+
+  @ApiProperty({ type: 'integer', example: 1700000000123 })
+  readonly roundVersion!: number;
+
+  @ApiProperty({ type: 'integer', description: 'Redis clock, ms.', example: 1700000000123 })
+  readonly startedAt!: number;
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'The version that betrayed the loss; null for other causes.',
+    example: null,
+  })
+  readonly observedVersion!: number | null;
+
+  @ApiProperty({
+    type: [String],
+    description: 'Live members that have not told what they read.',
+    example: ['worker-1-m0'],
+  })
+  readonly pendingMembers!: readonly string[];
+}
 
 /** A group as administration and monitoring show it. */
 export class GroupViewDto implements GroupView {
@@ -65,6 +96,14 @@ export class GroupViewDto implements GroupView {
     example: { 'worker-1-m0': 4 },
   })
   readonly currentAssignmentSummary!: Readonly<Record<string, number>>;
+
+  @ApiProperty({
+    type: CorrectionDto,
+    nullable: true,
+    description: 'The correction round under way (Redis lost writes, or may have); null when there is none.',
+    example: null,
+  })
+  readonly correction!: CorrectionDto | null;
 }
 
 export function groupViewOf(metadata: GroupMetadata): GroupView {
@@ -79,7 +118,16 @@ export function groupViewOf(metadata: GroupMetadata): GroupView {
     activeMigration: null,
     targetAssignmentSummary: perLiveMember(metadata, (memberId) => targetOf(metadata, memberId).length),
     currentAssignmentSummary: perLiveMember(metadata, (memberId) => heldBy(metadata, memberId).length),
+    correction: correctionViewOf(metadata),
   };
+}
+
+export function correctionViewOf({ correction, members }: GroupMetadata): CorrectionView | null {
+  if (correction === null) return null;
+  const { cause, roundVersion, startedAtMs, observedVersion, synced } = correction;
+  const pending = [...members.values()].filter((member) => isLive(member) && !synced.has(member.memberId));
+  const pendingMembers = pending.map(({ memberId }) => memberId);
+  return { cause, roundVersion, startedAt: startedAtMs, observedVersion, pendingMembers };
 }
 
 /** What a member should have, ascending. */

@@ -3,7 +3,7 @@ import { GroupReader } from '../critical-section/group-reader';
 import { MetadataCorruptError, MetadataSchemaUnsupportedError } from '../critical-section/section-errors';
 import type { GroupKey } from '../domain/ids';
 import { groupViewOf } from '../http/group.view';
-import type { ErrorCode, GroupsPage, GroupView } from '../protocol';
+import type { GroupsPage, GroupView, UnreadableGroup } from '../protocol';
 import type { GroupIndex } from '../store/group-index';
 import { GROUP_INDEX } from '../store/store.tokens';
 import type { GroupsQueryDto } from './monitoring.dto';
@@ -11,15 +11,6 @@ import type { GroupsQueryDto } from './monitoring.dto';
 const DEFAULT_PAGE_SIZE = 100;
 /** Pages of the index that one request looks through for groups that match: then it answers with what it has. */
 const MAX_INDEX_PAGES = 20;
-
-export interface UnreadableGroup extends GroupKey {
-  readonly errorCode: ErrorCode;
-}
-
-export interface GroupsPageView extends GroupsPage {
-  /** Groups whose stored value cannot be read: they need a person. */
-  readonly unreadable: readonly UnreadableGroup[];
-}
 
 type Read = { readonly view: GroupView } | { readonly unreadable: UnreadableGroup } | null;
 
@@ -31,7 +22,7 @@ export class GroupListService {
     private readonly reader: GroupReader,
   ) {}
 
-  async page(query: GroupsQueryDto): Promise<GroupsPageView> {
+  async page(query: GroupsQueryDto): Promise<GroupsPage> {
     const limit = query.limit ?? DEFAULT_PAGE_SIZE;
     const groups: GroupView[] = [];
     const unreadable: UnreadableGroup[] = [];
@@ -57,7 +48,7 @@ export class GroupListService {
       return metadata === null ? null : { view: groupViewOf(metadata) };
     } catch (error) {
       if (error instanceof MetadataCorruptError || error instanceof MetadataSchemaUnsupportedError) {
-        return { unreadable: { ...key, errorCode: error.code } };
+        return { unreadable: { ...key, errorCode: error.code, message: error.message } };
       }
       throw error;
     }

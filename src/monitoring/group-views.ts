@@ -2,7 +2,7 @@ import type { MemberReport } from '../domain/coordinator/decision';
 import { findViolations } from '../domain/group/invariants';
 import { memberShards } from '../domain/group/derived-state';
 import type { MemberId } from '../domain/ids';
-import type { Member } from '../domain/membership/member';
+import { isLive, type Member } from '../domain/membership/member';
 import type { ReadGroup } from '../critical-section/group-reader';
 import { heldBy, perLiveMember, shardIdsOf, targetOf } from '../http/group.view';
 import type { AssignmentsView, MemberView, ShardProgress } from '../protocol';
@@ -35,6 +35,7 @@ function memberViewOf(group: ReadGroup, member: Member, report: MemberReport | u
     },
     // Checked when it was reported, opaque since.
     shardProgress: (report?.progress ?? []) as readonly ShardProgress[],
+    hasTold: isLive(member) ? (metadata.correction?.synced.has(member.memberId) ?? null) : null,
   };
 }
 

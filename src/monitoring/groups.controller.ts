@@ -5,10 +5,10 @@ import { ApiReadErrors } from '../http/api-errors';
 import { groupNotFound } from '../http/group-not-found';
 import { GroupViewDto, groupViewOf } from '../http/group.view';
 import { GroupPathDto, groupKeyOf } from '../http/path.dto';
-import type { AssignmentsView, GroupView, MembersView } from '../protocol';
+import type { AssignmentsView, GroupsPage, GroupView, MembersView } from '../protocol';
 import type { MetadataStore } from '../store/metadata-store';
 import { METADATA_STORE } from '../store/store.tokens';
-import { GroupListService, type GroupsPageView } from './group-list.service';
+import { GroupListService } from './group-list.service';
 import { assignmentsViewOf, memberViewsOf } from './group-views';
 import { AssignmentsDto, MembersDto } from './members.dto';
 import { GroupsPageDto, GroupsQueryDto } from './monitoring.dto';
@@ -27,7 +27,7 @@ export class GroupsController {
   @ApiOperation({ summary: 'All groups, a page at a time' })
   @ApiOkResponse({ type: GroupsPageDto })
   @ApiReadErrors()
-  groups(@Query() query: GroupsQueryDto): Promise<GroupsPageView> {
+  groups(@Query() query: GroupsQueryDto): Promise<GroupsPage> {
     return this.list.page(query);
   }
 

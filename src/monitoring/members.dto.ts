@@ -2,7 +2,7 @@ import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { RuntimeConsumerCapacityDto, ShardIdDto, ShardProgressDto } from '../http/member-report.dto';
 import type { AssignmentsView, MemberStateName, MemberView } from '../protocol';
 
-const MEMBER_STATES = ['STARTING', 'ACTIVE', 'LEAVING', 'EXPIRED', 'FENCED'];
+export const MEMBER_STATES = ['STARTING', 'ACTIVE', 'LEAVING', 'EXPIRED', 'FENCED'];
 const SHARDS_PER_MEMBER = {
   type: 'object' as const,
   additionalProperties: { type: 'array', items: { $ref: getSchemaPath(ShardIdDto) } },
@@ -45,6 +45,15 @@ export class MemberViewDto implements MemberView {
 
   @ApiProperty({ type: [ShardProgressDto], description: 'As last reported.', example: [] })
   readonly shardProgress!: readonly ShardProgressDto[];
+
+  @ApiProperty({
+    type: Boolean,
+    nullable: true,
+    description:
+      'Whether it has told what it reads in the correction round under way; null: there is none, or it is not asked.',
+    example: null,
+  })
+  readonly hasTold!: boolean | null;
 }
 
 export class MembersDto {

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { CONSUMER_GROUP_PATTERN, STREAM_PREFIX_PATTERN } from '../domain/ids';
 import { GroupViewDto } from '../http/group.view';
 import { Name, OneOf, QueryInteger, Text } from '../http/validation/field-rules';
-import type { CompatibilityView, ErrorCode, GroupStateName } from '../protocol';
+import type { CompatibilityView, ErrorCode, GroupsPage, GroupStateName, UnreadableGroup } from '../protocol';
 
 export const GROUP_STATES = ['EMPTY', 'ASSIGNING', 'RECONCILING', 'STABLE'] as const;
 export const MAX_PAGE_SIZE = 200;
@@ -44,7 +44,7 @@ export class GroupsQueryDto {
   readonly cursor?: string | null;
 }
 
-export class UnreadableGroupDto {
+export class UnreadableGroupDto implements UnreadableGroup {
   @ApiProperty({ example: 'orders', pattern: STREAM_PREFIX_PATTERN.source })
   readonly streamPrefix!: string;
 
@@ -53,9 +53,15 @@ export class UnreadableGroupDto {
 
   @ApiProperty({ enum: ['METADATA_CORRUPT', 'METADATA_SCHEMA_UNSUPPORTED'], example: 'METADATA_CORRUPT' })
   readonly errorCode!: ErrorCode;
+
+  @ApiProperty({
+    description: 'For people.',
+    example: 'the metadata of group orders:orders-consumer cannot be read: the aggregate is no JSON',
+  })
+  readonly message!: string;
 }
 
-export class GroupsPageDto {
+export class GroupsPageDto implements GroupsPage {
   @ApiProperty({ type: [GroupViewDto] })
   readonly groups!: readonly GroupViewDto[];
 

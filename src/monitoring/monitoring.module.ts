@@ -1,11 +1,14 @@
 import { Module } from '@nestjs/common';
 import { GroupReader } from '../critical-section/group-reader';
 import { CompatibilityController } from './compatibility.controller';
+import { ExplainController } from './explain.controller';
+import { ExplainService } from './explain.service';
 import { GroupListService } from './group-list.service';
 import { GroupsController } from './groups.controller';
+import { StreamFlows } from './stream-flows';
 
 @Module({
-  controllers: [CompatibilityController, GroupsController],
-  providers: [GroupListService, GroupReader],
+  controllers: [CompatibilityController, GroupsController, ExplainController],
+  providers: [GroupListService, GroupReader, ExplainService, StreamFlows],
 })
 export class MonitoringModule {}

@@ -16,6 +16,22 @@ export interface GroupView {
   /** Shards per member. */
   readonly targetAssignmentSummary: Readonly<Record<string, number>>;
   readonly currentAssignmentSummary: Readonly<Record<string, number>>;
+  /** Additive: the correction round under way; null when there is none. */
+  readonly correction?: CorrectionView | null;
+}
+
+export const ROUND_CAUSES = ['UNKNOWN_VERSION', 'REDIS_ID', 'REVISION', 'RESTORE'] as const;
+export type RoundCauseName = (typeof ROUND_CAUSES)[number];
+
+/** Redis lost writes, or may have: members are asked what they read, and nothing is granted (docs/protocol.md). Times: Redis clock, ms. */
+export interface CorrectionView {
+  readonly cause: RoundCauseName;
+  readonly roundVersion: number;
+  readonly startedAt: number;
+  /** The version that betrayed the loss; null for other causes. */
+  readonly observedVersion: number | null;
+  /** Live members that have not told. */
+  readonly pendingMembers: readonly string[];
 }
 
 export interface CreateBody {
@@ -43,6 +59,23 @@ export interface DeleteGroupBody {
   /** Also delete the stream keys of every shard, with all entries. */
   readonly purgeStreams?: boolean | null;
   readonly expectedMetadataVersion?: number | null;
+}
+
+/** Asked of a coordinator that lost its index, or after groups were put back into Redis by hand. */
+export interface RepairIndexBody {
+  readonly requestedBy: string;
+  readonly reason: string;
+}
+
+export interface RepairedIndex {
+  readonly added: number;
+}
+
+/** An exported group. Opaque to clients: what was exported is what is restored. */
+export type ExportedGroup = Readonly<Record<string, unknown>>;
+
+export interface RestoreGroupBody extends RepairIndexBody {
+  readonly document: ExportedGroup;
 }
 
 export interface RoutedShard {
@@ -78,6 +111,8 @@ export interface MemberView {
   readonly lastHeartbeatAt: number | null;
   readonly runtimeConsumerCapacity: RuntimeConsumerCapacity;
   readonly shardProgress: readonly ShardProgress[];
+  /** Additive: whether it has told what it reads in the correction round under way; null: there is none, or it is not asked. */
+  readonly hasTold?: boolean | null;
 }
 
 export interface AssignmentsView {
