@@ -1,6 +1,9 @@
 // Runs the batches of seeds that it is sent, until it is sent null.
 import { parentPort, workerData } from 'node:worker_threads';
 
+// Refusals are errors, and their stack traces would cost more than all the rest; a replay has them.
+Error.stackTraceLimit = 0;
+
 const { default: runs } = await import(workerData.entry);
 const without = new Set(workerData.without);
 

@@ -6,7 +6,7 @@ import { World } from './world';
 import type { WorldOptions } from './world';
 
 /** Length of the part with faults. Milliseconds of virtual time. */
-const FAULTS_MS = { low: 20_000, high: 70_000 } as const;
+const FAULTS_MS = { low: 15_000, high: 50_000 } as const;
 const CHECK_EVERY_MS = 500;
 /** The final state has to hold for so long, so that it is no passing one. */
 const STABLE_FOR_MS = 1_500;

@@ -29,8 +29,17 @@ interface Call {
   readonly sentOrder: number;
   attempts: number;
   isSettled: boolean;
-  readonly hangUp: AbortController;
+  /** Made only when a coordinator asks for it: few requests are held. */
+  hangUp: AbortController | null;
   settle(answer: HeartbeatAnswer | RequestFailure): void;
+}
+
+/** The reason of an abort; a fresh error each time would cost more than the request. */
+const GIVEN_UP = new Error('the client has given up');
+
+function signalOf(call: Call): AbortSignal {
+  call.hangUp ??= new AbortController();
+  return call.hangUp.signal;
 }
 
 /** Between clients and coordinators. Loses, delays, doubles and reorders requests and answers alike. */
@@ -79,7 +88,7 @@ export class SimulatedNetwork {
     const { scheduler, trace } = this.world;
     this.orders += 1;
     const call: Call = {
-      ...{ body, sentOrder: this.orders, attempts: 0, isSettled: false, hangUp: new AbortController() },
+      ...{ body, sentOrder: this.orders, attempts: 0, isSettled: false, hangUp: null },
       settle: (answer) => {
         if (call.isSettled) return;
         call.isSettled = true;
@@ -92,7 +101,7 @@ export class SimulatedNetwork {
     const give = (message: string): void => {
       if (call.isSettled) return;
       call.settle(new RequestFailure(null, null, message));
-      scheduler.after(this.wayMs(), null, () => call.hangUp.abort());
+      scheduler.after(this.wayMs(), null, () => call.hangUp?.abort(GIVEN_UP));
     };
     const onAbort = (): void => give('given up');
     const cancelTimeout = scheduler.after(timeoutMs, client, () => give('no answer in time'));
@@ -152,7 +161,7 @@ export class SimulatedNetwork {
     const { scheduler, plan } = this.world;
     this.noteArrival(call);
     coordinator
-      .heartbeat(call.body, () => call.hangUp.signal)
+      .heartbeat(call.body, () => signalOf(call))
       .then(
         (answer) => {
           this.judge.coverage.count(`answer ${answer.status}`);
@@ -172,9 +181,10 @@ export class SimulatedNetwork {
   private failureOf(error: unknown): RequestFailure {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     const known = code in ERROR_CODES ? ERROR_CODES[code as ErrorCode] : null;
-    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    if (known === null || code === 'INTERNAL_ERROR' || code === 'INVALID_REQUEST')
+    if (known === null || code === 'INTERNAL_ERROR' || code === 'INVALID_REQUEST') {
+      const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.judge.violated('NO_DEFECT', `a heartbeat was answered with ${message}`);
+    }
     this.judge.coverage.count(`answer ${code}`);
     return new RequestFailure(known?.httpStatus ?? 500, code, code);
   }

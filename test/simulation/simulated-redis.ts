@@ -194,7 +194,7 @@ export class RedisConnection {
         };
         execute().then(
           (outcome) => answer(() => resolve(outcome)),
-          (error: Error) => answer(() => reject(error)),
+          (error: unknown) => answer(() => reject(error instanceof Error ? error : new Error(String(error)))),
         );
       });
     });
