@@ -63,7 +63,10 @@ export class MessageContext {
     return this.source.memberId;
   }
 
-  /** Grows with each grant of the shard: a store that keeps the highest can refuse the writes of a former owner. */
+  /**
+   * Of the grant, as it is now: it grows with each grant of the shard, and while the shard is read when a correction round
+   * begins. A store that keeps the highest can refuse the writes of a former owner.
+   */
   get fencingToken(): number {
     return this.source.token;
   }
