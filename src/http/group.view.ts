@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { groupState, memberShards } from '../domain/group/derived-state';
 import type { GroupMetadata } from '../domain/group/group-metadata';
+import { membersToTell } from '../domain/group/shard-wait';
 import type { MemberId, ShardIndex } from '../domain/ids';
 import { isLive } from '../domain/membership/member';
 import type { CorrectionView, GroupStateName, GroupView, RoundCauseName, ShardId } from '../protocol';
@@ -122,11 +123,11 @@ export function groupViewOf(metadata: GroupMetadata): GroupView {
   };
 }
 
-export function correctionViewOf({ correction, members }: GroupMetadata): CorrectionView | null {
+export function correctionViewOf(metadata: GroupMetadata): CorrectionView | null {
+  const { correction } = metadata;
   if (correction === null) return null;
-  const { cause, roundVersion, startedAtMs, observedVersion, synced } = correction;
-  const pending = [...members.values()].filter((member) => isLive(member) && !synced.has(member.memberId));
-  const pendingMembers = pending.map(({ memberId }) => memberId);
+  const { cause, roundVersion, startedAtMs, observedVersion } = correction;
+  const pendingMembers = membersToTell(metadata, correction);
   return { cause, roundVersion, startedAt: startedAtMs, observedVersion, pendingMembers };
 }
 

@@ -76,19 +76,29 @@ export interface RoundOutlook {
 const ROUND_PATIENCE_LEASES = 2;
 
 export function outlookOf(
-  { correction, members }: Pick<GroupMetadata, 'correction' | 'members'>,
-  timing: WaitContext['timing'],
+  metadata: Pick<GroupMetadata, 'correction' | 'members'>,
+  { memberLeaseTtlMs, rebalanceTimeoutMs }: WaitContext['timing'],
 ): RoundOutlook | null {
+  const { correction } = metadata;
   if (correction === null) return null;
-  const { startedAtMs, silentUntilMs, synced } = correction;
-  const { memberLeaseTtlMs, rebalanceTimeoutMs } = timing;
-  const pending = [...members.values()].filter((member) => isLive(member) && !synced.has(member.memberId));
+  const { startedAtMs, silentUntilMs } = correction;
+  const patienceMs = ROUND_PATIENCE_LEASES * memberLeaseTtlMs + rebalanceTimeoutMs;
   return {
     round: correction,
-    pendingMembers: pending.map(({ memberId }) => memberId),
+    pendingMembers: membersToTell(metadata, correction),
     earliestEndMs: Math.max(startedAtMs + memberLeaseTtlMs, silentUntilMs) as EpochMillis,
-    boundMs: (startedAtMs + ROUND_PATIENCE_LEASES * memberLeaseTtlMs + rebalanceTimeoutMs) as EpochMillis,
+    boundMs: (startedAtMs + patienceMs) as EpochMillis,
   };
+}
+
+/** Live members that have not told what they read. */
+export function membersToTell(
+  { members }: Pick<GroupMetadata, 'members'>,
+  { synced }: Pick<CorrectionRound, 'synced'>,
+): MemberId[] {
+  return [...members.values()]
+    .filter((member) => isLive(member) && !synced.has(member.memberId))
+    .map(({ memberId }) => memberId);
 }
 
 /** Work that waits for longer than a member has to finish what it runs, while nothing moves, is a stall. Milliseconds. */
