@@ -50,7 +50,7 @@ async function handler(message, context) {
 
 const metricsRegistry = new Registry();
 const consumer = new StreamConsumer({ ...options, handler, metricsRegistry });
-for (const event of ['assigned', 'revoked', 'fenced', 'leaseLost', 'groupMissing']) {
+for (const event of ['assigned', 'revoked', 'fenced', 'leaseLost', 'correction', 'groupMissing']) {
   consumer.on(event, (details) => note(event, details));
 }
 consumer.on('error', ({ name, code, message }) => note('error', { name, code, message }));

@@ -19,6 +19,7 @@ export interface ConsumerLine {
     | 'revoked'
     | 'fenced'
     | 'leaseLost'
+    | 'correction'
     | 'groupMissing'
     | 'error'
     | 'stopped';
@@ -32,6 +33,11 @@ export interface ConsumerLine {
   readonly deliveryCount?: number;
   readonly fencingToken?: number;
   readonly reason?: string;
+  /** Of `fenced`: what the coordinator answered. */
+  readonly status?: string;
+  /** Of `correction`. */
+  readonly state?: 'STARTED' | 'ENDED';
+  readonly metadataVersion?: number;
   readonly name?: string;
   readonly message?: string;
   /** Of `stopped`: entries by what became of them. */
