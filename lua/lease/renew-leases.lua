@@ -36,11 +36,16 @@ local redis_now = time[1] * 1000 + math.floor(time[2] / 1000)
 local now = math.max(redis_now, updated_at)
 local deadline = now + tonumber(ARGV[6])
 
+local function deadline_of(text)
+  if text and #text <= 16 and string.find(text, '^%d+$') then return tonumber(text) end
+  return nil -- not as this software writes it: a section finds out
+end
+
 local reply = { 'RENEWED', string.format('%.0f', redis_now) }
 local changes = {}
 for index = 7, #ARGV, 2 do
   local position = 6 + (index - 7) / 2
-  local recorded = tonumber(stored[position] or '')
+  local recorded = deadline_of(stored[position])
   if recorded and recorded > now then
     local renewed = string.format('%.0f', math.max(recorded, deadline))
     changes[#changes + 1] = 'lease:' .. ARGV[index]

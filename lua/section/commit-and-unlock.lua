@@ -3,9 +3,11 @@
 -- KEYS[1]   hash    the group's metadata
 -- KEYS[2]   string  the group's lock
 -- ARGV[1]   text    token of this section
--- ARGV[2]   number  revision that the decision started from, empty: the group must not exist
+-- ARGV[2]   number  revision that the decision started from, empty: the group must not exist (REPLACE: the key must, and what
+--                   it holds was unreadable)
 -- ARGV[3]   text    write id that the decision started from
--- ARGV[4]   text    'WRITE' all, 'KEEP' the aggregate and its numbers, or 'DELETE' the group
+-- ARGV[4]   text    'WRITE' all, 'REPLACE' whatever is stored by it, 'KEEP' the aggregate and its numbers, or 'DELETE' the
+--                   group
 -- ARGV[5]   text    channel to announce the change on, empty: none
 -- ARGV[6]   text    name of the group, the message
 -- ARGV[7]   JSON    the new aggregate
@@ -50,11 +52,13 @@ if redis.acl_check_cmd then
 end
 
 local stored = redis.pcall('HMGET', KEYS[1], 'revision', 'writeId')
-if stored.err then
-  if string.find(stored.err, 'WRONGTYPE', 1, true) then return leave({ 'REVISION_CONFLICT' }) end
-  return leave(stored)
-end
-if ARGV[2] == '' then
+local is_wrong_type = stored.err and string.find(stored.err, 'WRONGTYPE', 1, true)
+if stored.err and not is_wrong_type then return leave(stored) end
+if ARGV[4] == 'REPLACE' then
+  if redis.call('EXISTS', KEYS[1]) == 0 then return leave({ 'REVISION_CONFLICT' }) end
+elseif is_wrong_type then
+  return leave({ 'REVISION_CONFLICT' })
+elseif ARGV[2] == '' then
   if redis.call('EXISTS', KEYS[1]) == 1 then return leave({ 'REVISION_CONFLICT' }) end
 elseif stored[1] ~= ARGV[2] or stored[2] ~= ARGV[3] then
   return leave({ 'REVISION_CONFLICT' })
@@ -70,8 +74,12 @@ for index = expected_first, leases_first - 1, 2 do
   if redis.call('HGET', KEYS[1], ARGV[index]) ~= ARGV[index + 1] then return leave({ 'LEASE_MOVED' }) end
 end
 
+local function is_deadline(text)
+  return text and #text <= 16 and string.find(text, '^%d+$')
+end
+
 local fields = {}
-if ARGV[4] == 'WRITE' then
+if ARGV[4] == 'WRITE' or ARGV[4] == 'REPLACE' then
   fields = {
     'aggregate', ARGV[7], 'revision', ARGV[8], 'writeId', ARGV[9],
     'schemaVersion', ARGV[10], 'layoutVersion', ARGV[11], 'updatedAt', ARGV[12],
@@ -80,8 +88,8 @@ if ARGV[4] == 'WRITE' then
 end
 for index = leases_first, removed_first - 1, 2 do
   local deadline = ARGV[index + 1]
-  local recorded = redis.call('HGET', KEYS[1], ARGV[index])
-  if recorded and (tonumber(recorded) or 0) > tonumber(deadline) then deadline = recorded end
+  local recorded = ARGV[4] ~= 'REPLACE' and redis.call('HGET', KEYS[1], ARGV[index])
+  if is_deadline(recorded) and tonumber(recorded) > tonumber(deadline) then deadline = recorded end
   fields[#fields + 1] = ARGV[index]
   fields[#fields + 1] = deadline
 end
@@ -90,9 +98,8 @@ for index = reports_first, reports_last do
 end
 
 -- Redis refuses at the first write or at none: once one was done, it lets the rest of the script go through.
-if ARGV[4] == 'DELETE' then
-  redis.call('DEL', KEYS[1])
-else
+if ARGV[4] == 'DELETE' or ARGV[4] == 'REPLACE' then redis.call('DEL', KEYS[1]) end
+if ARGV[4] ~= 'DELETE' then
   for first = 1, #fields, CHUNK do
     local last = math.min(first + CHUNK - 1, #fields)
     local written = redis.pcall('HSET', KEYS[1], unpack(fields, first, last))

@@ -40,6 +40,7 @@ local function append_leases(reply)
 end
 
 local function read_group(head, revision, write_id, schema_version, layout_version, aggregate_length)
+  if head.err then return { 'WRONG_TYPE', now } end
   if redis.call('EXISTS', KEYS[1]) == 0 then return { 'MISSING', now } end
   local is_known = revision ~= '' and head[1] == revision and head[2] == write_id
     and head[3] == schema_version and head[4] == layout_version
@@ -51,10 +52,7 @@ end
 
 local head = redis.pcall('HMGET', KEYS[1], 'revision', 'writeId', 'schemaVersion', 'layoutVersion', 'updatedAt',
   'redisId')
-if head.err then
-  if string.find(head.err, 'WRONGTYPE', 1, true) then return { 'WRONG_TYPE', now } end
-  return head
-end
+if head.err and not string.find(head.err, 'WRONGTYPE', 1, true) then return head end
 -- <<< read-group
 
 return read_group(head, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])

@@ -13,7 +13,7 @@
 -- Returns one of
 --   {'BUSY', now, remaining}                another section holds the lock for at most `remaining` ms
 --   {'MISSING', now}                        locked; the group does not exist
---   {'WRONG_TYPE', now}                     not locked; the key is no hash
+--   {'WRONG_TYPE', now}                     locked; the key is no hash
 --   {'KNOWN', now, id, deadline, ...}       locked; the aggregate is what the caller knows; all leases
 --   {'LOADED', now, aggregate, revision, writeId, schemaVersion, layoutVersion, updatedAt, redisId, id, deadline,
 --            ...}
@@ -44,6 +44,7 @@ local function append_leases(reply)
 end
 
 local function read_group(head, revision, write_id, schema_version, layout_version, aggregate_length)
+  if head.err then return { 'WRONG_TYPE', now } end
   if redis.call('EXISTS', KEYS[1]) == 0 then return { 'MISSING', now } end
   local is_known = revision ~= '' and head[1] == revision and head[2] == write_id
     and head[3] == schema_version and head[4] == layout_version
@@ -55,10 +56,7 @@ end
 
 local head = redis.pcall('HMGET', KEYS[1], 'revision', 'writeId', 'schemaVersion', 'layoutVersion', 'updatedAt',
   'redisId')
-if head.err then
-  if string.find(head.err, 'WRONGTYPE', 1, true) then return { 'WRONG_TYPE', now } end
-  return head
-end
+if head.err and not string.find(head.err, 'WRONGTYPE', 1, true) then return head end
 -- <<< read-group
 
 -- The lock comes last: an error while reading must not leave it behind.

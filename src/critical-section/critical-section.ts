@@ -3,7 +3,7 @@ import type { GroupKey } from '../domain/ids';
 import { groupKeyText } from '../domain/ids';
 import type { LeaseFastPath } from './lease-fast-path';
 import type { LocalMutex } from './local-mutex';
-import { PendingCommand } from './pending-command';
+import { PendingCommand, type CommandOptions } from './pending-command';
 import { CoordinatorTerminatingError, SectionQueueFullError } from './section-errors';
 import type { SectionMetrics } from './section-metrics';
 import type { SectionResult } from './section-request';
@@ -41,10 +41,10 @@ export class CriticalSection {
   run<Reply>(
     key: GroupKey,
     command: GroupCommand<Reply>,
-    options: { readonly removesPhantom?: boolean } = {},
+    options: CommandOptions = {},
   ): Promise<SectionResult<Reply>> {
     if (this.parts.gate.isClosed) return Promise.reject(new CoordinatorTerminatingError());
-    const pending = new PendingCommand(command, options.removesPhantom ?? false);
+    const pending = new PendingCommand(command, options);
     try {
       const isTaken =
         command.renews !== undefined &&

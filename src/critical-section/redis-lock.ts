@@ -2,7 +2,7 @@ import type { GroupKey } from '../domain/ids';
 import { groupKeyText } from '../domain/ids';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { MonotonicMillis } from '../domain/time';
-import type { LockOutcome, MetadataStore, Unreadable } from '../store/metadata-store';
+import type { LockOutcome, LockRequest, MetadataStore, Unreadable } from '../store/metadata-store';
 import type { Clock, Random } from './runtime-ports';
 import {
   CoordinatorTerminatingError,
@@ -26,7 +26,8 @@ export interface RedisLockOptions {
 /** A lock that was had, and what was read with it. The gate waits for it until `gate.release()`. */
 export interface HeldLock {
   readonly token: string;
-  readonly loaded: Extract<LockOutcome, { readonly kind: 'LOADED' | 'MISSING' }>;
+  /** CORRUPT only if the lock was asked for to replace that. */
+  readonly loaded: Extract<LockOutcome, { readonly kind: 'LOADED' | 'MISSING' | 'CORRUPT' }>;
   /** What was known of the group when the lock was asked for: Redis held nothing older than this then. */
   readonly known: GroupMetadata | null;
   /** When the lock was asked for: its TTL began no earlier. */
@@ -53,10 +54,11 @@ export class RedisLock {
     key: GroupKey,
     known: () => GroupMetadata | null,
     startedAtMs: MonotonicMillis,
+    holdsCorrupt = false,
   ): Promise<HeldLock> {
     const deadlineMs = startedAtMs + this.options.lockWaitMs;
     for (let refusals = 0; ; refusals += 1) {
-      const held = await this.ask(key, known());
+      const held = await this.ask(key, known(), holdsCorrupt);
       if (held !== null) return held;
       const nowMs = this.clock.monotonicMs();
       const backoffMs = this.backoffMs(refusals);
@@ -70,17 +72,26 @@ export class RedisLock {
     this.store.unlock(key, token).catch(() => undefined);
   }
 
-  private async ask(key: GroupKey, known: GroupMetadata | null): Promise<HeldLock | null> {
+  private async ask(
+    key: GroupKey,
+    known: GroupMetadata | null,
+    holdsCorrupt: boolean,
+  ): Promise<HeldLock | null> {
     const token = this.random.id();
     const askedAtMs = this.clock.monotonicMs();
     this.gate.hold();
     let isHeld = false;
     try {
-      const loaded = await this.lockAndLoad(key, token, known);
+      const loaded = await this.lockAndLoad(key, {
+        token,
+        lockTtlMs: this.options.lockTtlMs,
+        known,
+        holdsCorrupt,
+      });
       if (loaded.kind === 'BUSY') return null;
       if (loaded.kind === 'CORRUPT' || loaded.kind === 'SCHEMA_UNSUPPORTED') {
         this.metrics.metadataUnreadable(loaded.kind);
-        throw unreadableError(key, loaded);
+        if (loaded.kind === 'SCHEMA_UNSUPPORTED' || !holdsCorrupt) throw unreadableError(key, loaded);
       }
       isHeld = true;
       return { token, loaded, known, askedAtMs };
@@ -89,12 +100,12 @@ export class RedisLock {
     }
   }
 
-  private async lockAndLoad(key: GroupKey, token: string, known: GroupMetadata | null): Promise<LockOutcome> {
+  private async lockAndLoad(key: GroupKey, request: LockRequest): Promise<LockOutcome> {
     try {
-      return await this.store.lockAndLoad(key, { token, lockTtlMs: this.options.lockTtlMs, known });
+      return await this.store.lockAndLoad(key, request);
     } catch (error) {
       // The lock may have been taken although the answer was lost.
-      this.abandon(key, token);
+      this.abandon(key, request.token);
       throw error;
     }
   }

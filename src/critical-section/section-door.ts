@@ -15,7 +15,7 @@ export class SectionDoor {
   /** @throws what the section, an effect or the request's own `respond` throws. */
   async answer<Reply>(request: SectionRequest<Reply>): Promise<unknown> {
     try {
-      const result = await this.section.run(request.key, request.command);
+      const result = await this.section.run(request.key, request.command, request.options);
       const state =
         result.effects.length === 0 ? result.state : await this.effects.carryOut(request.key, result);
       return await request.respond(result.reply, state);

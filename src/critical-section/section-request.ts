@@ -1,5 +1,6 @@
 import type { Effect, GroupCommand, GroupState } from '../domain/coordinator/decision';
 import type { GroupKey } from '../domain/ids';
+import type { CommandOptions } from './pending-command';
 import type { StateConflictError } from './section-errors';
 
 /** What became of a command. */
@@ -15,6 +16,7 @@ export interface SectionResult<Reply> {
 export interface SectionRequest<Reply> {
   readonly key: GroupKey;
   readonly command: GroupCommand<Reply>;
+  readonly options?: Pick<CommandOptions, 'replacesCorrupt'>;
   /**
    * Makes the HTTP answer, after the section is left and its effects are carried out; may wait (a long poll) or throw.
    * `state` is the group as last recorded, effects included.

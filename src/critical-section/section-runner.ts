@@ -1,5 +1,5 @@
 import type { GroupState } from '../domain/coordinator/decision';
-import { countNext } from '../domain/epochs';
+import { countNext, type StoreRevision } from '../domain/epochs';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { GroupKey, MemberId, WriteId } from '../domain/ids';
 import { groupKeyText } from '../domain/ids';
@@ -11,6 +11,7 @@ import type { BatchDecision, GroupRules } from './batch-decision';
 import type { ConfirmedGroups } from './confirmed-groups';
 import type { DecisionContexts } from './decision-contexts';
 import type { GroupWatch } from './group-watch';
+import { commandOn, isRegression, lockedState, replacesCorrupt } from './locked-group';
 import type { Turn } from './local-mutex';
 import type { PendingCommand } from './pending-command';
 import type { HeldLock, RedisLock } from './redis-lock';
@@ -82,7 +83,8 @@ export class SectionRunner {
   ): Promise<boolean> {
     const { lock, gate, confirmed, clock, metrics } = this.parts;
     const askedAtMs = clock.monotonicMs();
-    const held = await lock.acquire(key, () => confirmed.get(text)?.metadata ?? null, startedAtMs);
+    const known = (): GroupMetadata | null => confirmed.get(text)?.metadata ?? null;
+    const held = await lock.acquire(key, known, startedAtMs, turn.items.some(replacesCorrupt));
     const hadAtMs = clock.monotonicMs();
     metrics.lockWaited(hadAtMs - askedAtMs);
     try {
@@ -108,11 +110,11 @@ export class SectionRunner {
       held.loaded.redisId,
       held.known,
     );
-    const commands = turn.items.map(({ command }) => command);
+    const commands = turn.items.map((pending) => commandOn(held.loaded, attempt.text, pending));
     const decided = decideBatch(loaded, commands, context, rules);
     turn.putBack(turn.items.length - decided.outcomes.length);
     const intent: Intent = { loaded, decided, nowMs: context.nowMs };
-    const commit = this.commitFor(held.token, intent);
+    const commit = this.commitFor(held, intent);
     if (commit === null) {
       await this.leaveUnchanged(attempt, intent);
       return true;
@@ -125,7 +127,7 @@ export class SectionRunner {
   }
 
   /** null: there is nothing to write. */
-  private commitFor(token: string, { loaded, decided, nowMs }: Intent): GroupCommit | null {
+  private commitFor(held: HeldLock, { loaded, decided, nowMs }: Intent): GroupCommit | null {
     const { metadata } = decided.state;
     const isMoved = metadata !== loaded.metadata;
     if (!isMoved && (metadata === null || (decided.leaseChanges.size === 0 && decided.reports.size === 0))) {
@@ -133,7 +135,8 @@ export class SectionRunner {
     }
     const base = loaded.metadata;
     return {
-      token,
+      token: held.token,
+      ...(held.loaded.kind === 'CORRUPT' ? { replacesCorrupt: true } : {}),
       base: base === null ? null : { revision: base.storeRevision, writeId: base.writeId },
       next: !isMoved ? 'UNCHANGED' : metadata === null ? null : this.stamped(metadata, base, nowMs),
       leaseChanges: decided.leaseChanges,
@@ -146,8 +149,8 @@ export class SectionRunner {
   private stamped(metadata: GroupMetadata, base: GroupMetadata | null, nowMs: EpochMillis): GroupMetadata {
     return {
       ...metadata,
-      // A new group brings the first value of its own, drawn from the clock.
-      storeRevision: base === null ? metadata.storeRevision : countNext(base.storeRevision),
+      // A group that is new or restored brings a value of its own, drawn from the clock.
+      storeRevision: base === null ? metadata.storeRevision : laterRevision(metadata, base),
       writeId: this.parts.random.id() as WriteId,
       updatedAtMs: nowMs,
     };
@@ -159,9 +162,10 @@ export class SectionRunner {
   ): Promise<void> {
     const { confirmed, index, store } = this.parts;
     // What betrays that Redis lost writes is kept until a command has recorded it.
-    if (!isRegression(held.known, loaded.metadata)) confirmed.confirmLocked(text, loaded, null);
+    if (held.loaded.kind !== 'CORRUPT' && !isRegression(held.known, loaded.metadata))
+      confirmed.confirmLocked(text, loaded, null);
     // Under the lock: who creates the group enters it into the index only while he holds it.
-    if (loaded.metadata === null && turn.items.some(({ removesPhantom }) => removesPhantom))
+    if (held.loaded.kind === 'MISSING' && turn.items.some(({ options }) => options.removesPhantom === true))
       await index.remove(key);
     this.settle(turn.items, decided, loaded);
     await store.unlock(key, held.token).catch(() => undefined);
@@ -248,11 +252,9 @@ export class SectionRunner {
   }
 }
 
-/** What the group is after a read that holds its lock. */
-function lockedState(loaded: HeldLock['loaded']): GroupState {
-  return loaded.kind === 'MISSING'
-    ? { metadata: null, leases: new Map() }
-    : { metadata: loaded.metadata, leases: loaded.leases };
+function laterRevision(next: GroupMetadata, base: GroupMetadata): StoreRevision {
+  const counted = countNext(base.storeRevision);
+  return next.storeRevision > counted ? next.storeRevision : counted;
 }
 
 function committedState({ loaded, decided }: Intent, { next }: GroupCommit): GroupState {
@@ -270,13 +272,4 @@ function expectedLeases(
     if (deadlineMs !== undefined) expected.set(memberId, deadlineMs);
   }
   return expected;
-}
-
-/** Whether Redis held `known` before, and lost it since. */
-function isRegression(known: GroupMetadata | null, loaded: GroupMetadata | null): boolean {
-  if (known === null || loaded === null || known.incarnation !== loaded.incarnation) return false;
-  return (
-    known.storeRevision > loaded.storeRevision ||
-    (known.storeRevision === loaded.storeRevision && known.writeId !== loaded.writeId)
-  );
 }

@@ -16,7 +16,10 @@ export interface GroupIndex {
     cursor: string | null,
     limit: number,
   ): Promise<{ readonly keys: readonly GroupKey[]; readonly cursor: string | null }>;
-  /** Adds every group whose metadata key exists and that is missing here; returns how many. Scans, so it is not cheap. */
+  /**
+   * Adds every group whose metadata key exists, readable or not, and that is missing here; returns how many. Replaces what is no
+   * index. Scans, so it is not cheap.
+   */
   repair(): Promise<number>;
 }
 

@@ -35,6 +35,8 @@ export interface LockRequest {
   readonly lockTtlMs: number;
   /** What this process last saw confirmed, or null. */
   readonly known: GroupMetadata | null;
+  /** The lock is held also when the value is CORRUPT: it is to be replaced. */
+  readonly holdsCorrupt?: boolean;
 }
 
 /** A group as read. */
@@ -47,14 +49,26 @@ export interface LoadedGroup {
   readonly redisId: string;
 }
 
-/** Nothing is overwritten in these cases; a lock that was taken is released again before they are returned. */
+/** The stored value makes no sense. */
+export interface CorruptGroup {
+  readonly kind: 'CORRUPT';
+  readonly reason: string;
+  readonly redisNowMs: EpochMillis;
+  readonly redisId: string;
+}
+
+/**
+ * Nothing is overwritten in these cases; a lock that was taken is released again before they are returned, unless it was asked
+ * for to replace a corrupt value. What another version of this software wrote is replaced by nobody.
+ */
 export type Unreadable =
-  | { readonly kind: 'CORRUPT'; readonly reason: string; readonly redisNowMs: EpochMillis }
+  | CorruptGroup
   | {
       readonly kind: 'SCHEMA_UNSUPPORTED';
       readonly schemaVersion: string;
       readonly layoutVersion: string;
       readonly redisNowMs: EpochMillis;
+      readonly redisId: string;
     };
 
 export type LoadOutcome =
@@ -62,17 +76,27 @@ export type LoadOutcome =
   | { readonly kind: 'MISSING'; readonly redisNowMs: EpochMillis; readonly redisId: string }
   | Unreadable;
 
-/** LOADED and MISSING hold the lock (a missing group can be created); the others do not. */
+/** LOADED and MISSING hold the lock (a missing group can be created); the others do not, CORRUPT only if asked to. */
 export type LockOutcome =
   | LoadOutcome
   | { readonly kind: 'BUSY'; readonly remainingMs: number; readonly redisNowMs: EpochMillis };
+
+/** Whether an outcome leaves its caller with the lock. */
+export function holdsLock({ kind }: LoadOutcome, { holdsCorrupt }: LockRequest): boolean {
+  return kind === 'LOADED' || kind === 'MISSING' || (kind === 'CORRUPT' && holdsCorrupt === true);
+}
 
 export interface GroupCommit {
   readonly token: string;
   /** What the decision started from; null: the group must not exist. */
   readonly base: { readonly revision: StoreRevision; readonly writeId: WriteId } | null;
   /**
-   * The stamped new value (revision base + 1, new write id, `redisId` of the load); `'UNCHANGED'`: only leases and reports are written, revision and
+   * With `base: null`, under a lock that was taken with `holdsCorrupt`: something unreadable is stored, and `next` replaces it
+   * with all that lies beside it.
+   */
+  readonly replacesCorrupt?: boolean;
+  /**
+   * The stamped new value (revision above the base's, new write id, `redisId` of the load); `'UNCHANGED'`: only leases and reports are written, revision and
    * write id stay; null: the group is deleted.
    */
   readonly next: GroupMetadata | 'UNCHANGED' | null;

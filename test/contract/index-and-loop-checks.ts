@@ -89,6 +89,22 @@ const INDEX_CHECKS: readonly ContractCheck[] = [
       expect(await harness.dueOf(groups[1]!)).toBeLessThanOrEqual(nowMs);
     },
   },
+  {
+    promise: 'is rebuilt when something else lies in its place, with the groups that cannot be read',
+    run: async (harness) => {
+      const nowMs = await harness.nowMs();
+      const groups = [1, 2].map(() => groupOf(freshKey(), [], nowMs));
+      for (const group of groups) await create(harness, group, leasesOf([], 0));
+      await harness.tamper(groups[0]!, 'aggregate', '{');
+      await harness.misplace(groups[1]!);
+      await harness.misplaceIndex();
+      expect(await harness.index.repair()).toBe(2);
+      const { keys } = await harness.index.list(null, 10);
+      expect(keys.map(({ streamPrefix }) => streamPrefix)).toEqual(
+        groups.map(({ streamPrefix }) => streamPrefix).sort(),
+      );
+    },
+  },
 ];
 
 const LOOP_CHECKS: readonly ContractCheck[] = [

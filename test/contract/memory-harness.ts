@@ -2,7 +2,7 @@ import { groupKeyText } from '../../src/domain/ids';
 import { epochMillis } from '../../src/domain/time';
 import { MemoryGroupIndex, MemoryLoopStore } from '../../src/store/memory/memory-group-index';
 import { MemoryMetadataStore } from '../../src/store/memory/memory-metadata-store';
-import { MemoryNode, withEntry } from '../../src/store/memory/memory-node';
+import { MemoryNode, withEntry, type MemoryGroup } from '../../src/store/memory/memory-node';
 import {
   MemoryNoticeBus,
   MemoryStreamProvisioner,
@@ -12,6 +12,17 @@ import type { MetadataStore } from '../../src/store/metadata-store';
 import type { StoreHarness } from './store-harness';
 
 const START_MS = 1_750_000_000_000;
+const FOREIGN_HASH: MemoryGroup = {
+  aggregate: null,
+  revision: null,
+  writeId: null,
+  schemaVersion: null,
+  layoutVersion: null,
+  updatedAt: null,
+  redisId: null,
+  leases: new Map(),
+  reports: new Map(),
+};
 
 /** In-memory adapters on a clock of their own. `breakStore` wraps the store, to break it. */
 export async function memoryHarness(
@@ -35,11 +46,15 @@ export async function memoryHarness(
       if (group !== undefined)
         node.groups = withEntry(node.groups, groupKeyText(key), { ...group, [field]: value });
     },
-    dropLease: async (key, memberId) => {
+    tamperLease: async (key, memberId, text) => {
       const group = node.groups.get(groupKeyText(key));
       if (group === undefined) return;
-      const leases = withEntry(group.leases, memberId, null);
+      const leases = withEntry(group.leases, memberId, text);
       node.groups = withEntry(node.groups, groupKeyText(key), { ...group, leases });
+    },
+    // The memory knows no other kinds of value: a hash without any of our fields comes closest.
+    misplace: async (key) => {
+      node.groups = withEntry(node.groups, groupKeyText(key), FOREIGN_HASH);
     },
     dump: async (key) => {
       const group = node.groups.get(groupKeyText(key));
@@ -50,6 +65,9 @@ export async function memoryHarness(
       node.index = withEntry(node.index, text, dueMs);
     },
     dropIndex: async () => {
+      node.index = new Map();
+    },
+    misplaceIndex: async () => {
       node.index = new Map();
     },
     dueOf: async (key) => node.index.get(groupKeyText(key)) ?? null,

@@ -2,14 +2,19 @@ import { afterAll, afterEach, beforeAll, describe, it } from '@jest/globals';
 import { IDENTITY_CHECKS } from './identity-checks';
 import { INDEX_AND_LOOP_CHECKS } from './index-and-loop-checks';
 import { READ_AND_RENEW_CHECKS } from './read-and-renew-checks';
+import { REPLACEMENT_CHECKS } from './replacement-checks';
 import { SECTION_CHECKS } from './section-checks';
 import type { ContractCheck, StoreHarness } from './store-harness';
+import { UNREADABLE_CHECKS, UNREADABLE_RENEWAL_CHECKS } from './unreadable-checks';
 
 /** Every promise of the store's ports, for any adapter. A list, so that a broken adapter can be judged by it, too. */
 export const STORE_CONTRACT: readonly ContractCheck[] = [
   ...SECTION_CHECKS,
   ...READ_AND_RENEW_CHECKS,
   ...IDENTITY_CHECKS,
+  ...UNREADABLE_CHECKS,
+  ...UNREADABLE_RENEWAL_CHECKS,
+  ...REPLACEMENT_CHECKS,
   ...INDEX_AND_LOOP_CHECKS,
 ];
 

@@ -3,16 +3,13 @@ import { epochMillis } from '../../src/domain/time';
 import { freshKey, groupOf, leasesOf, memberId, reportOf, successorOf } from './group-fixtures';
 import {
   create,
-  freshToken,
   LEASE_TTL_MS,
   loaded,
   lock,
-  LOCK_TTL_MS,
   section,
   twinOf,
   type ContractCheck,
   type StoreHarness,
-  type TamperedField,
 } from './store-harness';
 
 const ANNA = memberId('anna');
@@ -26,38 +23,7 @@ async function oneMember(harness: StoreHarness, leaseTtlMs = LEASE_TTL_MS) {
   return { group, nowMs };
 }
 
-async function expectUnreadable(
-  harness: StoreHarness,
-  field: TamperedField,
-  value: string | null,
-  kind: 'CORRUPT' | 'SCHEMA_UNSUPPORTED',
-): Promise<void> {
-  const { group } = await oneMember(harness);
-  // The time of writing is no part of what makes a known value current.
-  const known = field === 'updatedAt' ? null : (await loaded(harness, group)).metadata;
-  await harness.tamper(group, field, value);
-  const before = await harness.dump(group);
-  const request = { token: freshToken(), lockTtlMs: LOCK_TTL_MS, known };
-  expect(await harness.store.lockAndLoad(group, request)).toMatchObject({ kind });
-  // The lock was released: the next one is told the same, not BUSY.
-  expect(await harness.store.lockAndLoad(group, { ...request, token: freshToken() })).toMatchObject({ kind });
-  expect(await harness.store.load(group, known ?? undefined)).toMatchObject({ kind });
-  expect(await harness.dump(group)).toBe(before);
-}
-
-function unreadable(
-  what: string,
-  field: TamperedField,
-  value: string | null,
-  kind: 'CORRUPT' | 'SCHEMA_UNSUPPORTED' = 'CORRUPT',
-): ContractCheck {
-  return {
-    promise: `says ${kind} of ${what}, holds no lock then, and overwrites nothing`,
-    run: async (harness) => expectUnreadable(harness, field, value, kind),
-  };
-}
-
-/** Known values, unreadable values, the lease fast path. */
+/** Known values, the lease fast path. */
 export const READ_AND_RENEW_CHECKS: readonly ContractCheck[] = [
   {
     promise: 'answers with the known value itself while it is current, and with the leases of now',
@@ -94,29 +60,6 @@ export const READ_AND_RENEW_CHECKS: readonly ContractCheck[] = [
         expect(error).toBeInstanceOf(TypeError);
       }
       expect((await loaded(harness, group)).metadata).toEqual(group);
-    },
-  },
-  unreadable('an aggregate that is not JSON', 'aggregate', '{"streamPrefix":'),
-  unreadable('an aggregate that is another kind of JSON', 'aggregate', '[]'),
-  unreadable('a missing aggregate', 'aggregate', null),
-  unreadable('a revision that differs from the aggregate', 'revision', '7'),
-  unreadable('a missing revision', 'revision', null),
-  unreadable('a write id that differs from the aggregate', 'writeId', 'another'),
-  unreadable('a time of writing that differs from the aggregate', 'updatedAt', '12'),
-  unreadable('a missing schema version', 'schemaVersion', null),
-  unreadable('a future schema', 'schemaVersion', '2', 'SCHEMA_UNSUPPORTED'),
-  unreadable('a future layout', 'layoutVersion', '99', 'SCHEMA_UNSUPPORTED'),
-  {
-    promise: 'says CORRUPT of a live member without a lease, also when the value is known',
-    run: async (harness) => {
-      const { group } = await oneMember(harness);
-      const { metadata: known } = await loaded(harness, group);
-      await harness.dropLease(group, ANNA);
-      expect(await harness.store.load(group)).toMatchObject({ kind: 'CORRUPT' });
-      expect(await harness.store.load(group, known)).toMatchObject({ kind: 'CORRUPT' });
-      const request = { token: freshToken(), lockTtlMs: LOCK_TTL_MS, known };
-      expect(await harness.store.lockAndLoad(group, request)).toMatchObject({ kind: 'CORRUPT' });
-      expect(await harness.store.lockAndLoad(group, request)).toMatchObject({ kind: 'CORRUPT' });
     },
   },
   {
@@ -180,24 +123,6 @@ export const READ_AND_RENEW_CHECKS: readonly ContractCheck[] = [
         expect(await harness.store.renewLeases(group, { ...renewal, base })).toEqual({ kind: 'STALE' });
       }
       expect(await harness.dump(group)).toBe(before);
-    },
-  },
-  {
-    promise: 'renews nothing on a tampered aggregate, schema or layout',
-    run: async (harness) => {
-      for (const [field, value] of [
-        ['aggregate', '{}'],
-        ['schemaVersion', '2'],
-        ['layoutVersion', '2'],
-      ] as const) {
-        const { group, nowMs } = await oneMember(harness);
-        await harness.tamper(group, field, value);
-        const before = await harness.dump(group);
-        const reports = new Map([[ANNA, reportOf(nowMs)]]);
-        const renewal = { base: group, leaseTtlMs: LEASE_TTL_MS, reports };
-        expect(await harness.store.renewLeases(group, renewal)).toEqual({ kind: 'STALE' });
-        expect(await harness.dump(group)).toBe(before);
-      }
     },
   },
   {

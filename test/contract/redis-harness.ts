@@ -103,10 +103,16 @@ export async function redisHarness(server: RedisServer): Promise<StoreHarness> {
       if (value === null) await client.hdel(keys.metadata(key), field);
       else await client.hset(keys.metadata(key), field, value);
     },
-    dropLease: async (key, memberId) => {
-      await client.hdel(keys.metadata(key), `lease:${memberId}`);
+    tamperLease: async (key, memberId, text) => {
+      if (text === null) await client.hdel(keys.metadata(key), `lease:${memberId}`);
+      else await client.hset(keys.metadata(key), `lease:${memberId}`, text);
+    },
+    misplace: async (key) => {
+      await client.set(keys.metadata(key), 'none of ours');
     },
     dump: async (key) => {
+      const type = await client.type(keys.metadata(key));
+      if (type !== 'hash' && type !== 'none') return `${type}: ${await client.get(keys.metadata(key))}`;
       const fields = Object.entries(await client.hgetall(keys.metadata(key)));
       return fields.length === 0 ? null : JSON.stringify(fields.sort());
     },
@@ -115,6 +121,9 @@ export async function redisHarness(server: RedisServer): Promise<StoreHarness> {
     },
     dropIndex: async () => {
       await client.del(keys.index);
+    },
+    misplaceIndex: async () => {
+      await client.set(keys.index, 'none of ours');
     },
     dueOf: async (key) => {
       const score = await client.zscore(keys.index, groupKeyText(key));

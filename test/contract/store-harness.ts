@@ -28,11 +28,16 @@ export interface StoreHarness {
   /** Resolves once the store's clock has moved on by at least so much. */
   passTime(ms: number): Promise<void>;
   tamper(key: GroupKey, field: TamperedField, value: string | null): Promise<void>;
-  dropLease(key: GroupKey, memberId: string): Promise<void>;
+  /** null: the lease is gone. */
+  tamperLease(key: GroupKey, memberId: string, text: string | null): Promise<void>;
+  /** In the group's place there is something that is none of ours. */
+  misplace(key: GroupKey): Promise<void>;
   /** Every field that is stored of a group, as text, in a fixed order; null when nothing is. */
   dump(key: GroupKey): Promise<string | null>;
   addIndexEntry(text: string, dueMs: number): Promise<void>;
   dropIndex(): Promise<void>;
+  /** In the place of the index there is something that is none of ours. */
+  misplaceIndex(): Promise<void>;
   dueOf(key: GroupKey): Promise<number | null>;
   setLastPass(ms: number): Promise<void>;
   /** What the store is told that it is connected to from now on. */

@@ -14,6 +14,7 @@ import {
   type ReadGroup,
 } from '../codec';
 import {
+  holdsLock,
   isOfAnotherRedis,
   type CommitOutcome,
   type GroupCommit,
@@ -42,7 +43,7 @@ export class MemoryMetadataStore implements MetadataStore {
     const lock = node.lockOf(text);
     if (lock !== null) return { kind: 'BUSY', remainingMs: lock.untilMs - redisNowMs, redisNowMs };
     const loaded = this.read(key, request.known);
-    if (loaded.kind === 'LOADED' || loaded.kind === 'MISSING') {
+    if (holdsLock(loaded, request)) {
       const untilMs = redisNowMs + request.lockTtlMs;
       node.locks = withEntry(node.locks, text, { token: request.token, untilMs });
     }
@@ -80,9 +81,10 @@ export class MemoryMetadataStore implements MetadataStore {
     const text = groupKeyText(key);
     const stored = node.groups.get(text);
     const isBase = stored !== undefined && this.isSame(stored, renewal.base);
-    if (!isBase || renewal.base.redisId !== node.redisId) return { kind: 'STALE' };
+    const updatedAtMs = readDeadline(stored?.updatedAt ?? '');
+    if (!isBase || updatedAtMs === null || renewal.base.redisId !== node.redisId) return { kind: 'STALE' };
     const redisNowMs = node.now();
-    const nowMs = Math.max(redisNowMs, Number(stored.updatedAt));
+    const nowMs = Math.max(redisNowMs, updatedAtMs);
     const untilMs = (nowMs + renewal.leaseTtlMs) as EpochMillis;
     const leases = new Map(stored.leases);
     const reports = new Map(stored.reports);
@@ -118,7 +120,7 @@ export class MemoryMetadataStore implements MetadataStore {
       known !== null && this.isSame(stored, known)
         ? withLeases(known, flatLeases)
         : readStoredGroup(key, stored, flatLeases);
-    if (read.kind !== 'READ') return { ...read, redisNowMs };
+    if (read.kind !== 'READ') return { ...read, redisNowMs, redisId };
     if (read.metadata !== known) {
       deepFreeze(read.metadata);
       this.sizes.remember(read.metadata, stored.aggregate ?? '');
@@ -139,8 +141,9 @@ export class MemoryMetadataStore implements MetadataStore {
   private applied(commit: GroupCommit, stored: MemoryGroup | null): MemoryGroup | null {
     const { next } = commit;
     if (next === null) return null;
-    const leases = changedLeases(stored?.leases ?? new Map(), commit.leaseChanges);
-    const reports = changedReports(stored?.reports ?? new Map(), commit.reports);
+    const kept = commit.replacesCorrupt === true ? null : stored;
+    const leases = changedLeases(kept?.leases ?? new Map(), commit.leaseChanges);
+    const reports = changedReports(kept?.reports ?? new Map(), commit.reports);
     if (next === 'UNCHANGED') return stored === null ? null : { ...stored, leases, reports };
     const aggregate = encodeAggregate(next);
     this.sizes.remember(next, aggregate);
@@ -160,16 +163,16 @@ export class MemoryMetadataStore implements MetadataStore {
 
 /** Everything that is checked before anything is written. */
 function refusalOf(commit: GroupCommit, stored: MemoryGroup | null): CommitOutcome | null {
-  const { base } = commit;
-  const isBase =
-    base === null
-      ? stored === null
-      : stored?.revision === String(base.revision) && stored.writeId === base.writeId;
-  if (!isBase) return { kind: 'REVISION_CONFLICT' };
+  if (!isBaseStored(commit, stored)) return { kind: 'REVISION_CONFLICT' };
   for (const [memberId, deadlineMs] of commit.expectedLeases) {
     if (stored?.leases.get(memberId) !== String(deadlineMs)) return { kind: 'LEASE_MOVED' };
   }
   return null;
+}
+
+function isBaseStored({ base, replacesCorrupt }: GroupCommit, stored: MemoryGroup | null): boolean {
+  if (base === null) return (stored !== null) === (replacesCorrupt === true);
+  return stored?.revision === String(base.revision) && stored.writeId === base.writeId;
 }
 
 /** A deadline never moves back while it is recorded: its member was told of it. */

@@ -30,7 +30,7 @@ export function commitArguments(
     commit.token,
     commit.base === null ? '' : commit.base.revision,
     commit.base === null ? '' : commit.base.writeId,
-    written.mode,
+    commit.replacesCorrupt === true && written.mode === 'WRITE' ? 'REPLACE' : written.mode,
     commit.announce ? noticeChannel : '',
     groupKeyText(key),
     ...written.fields,

@@ -3,6 +3,7 @@ import { groupKeyText, parseGroupKeyText, type GroupKey } from '../../domain/ids
 import { epochMillis, type EpochMillis } from '../../domain/time';
 import type { LuaRunner } from '../../redis/lua-runner';
 import type { RedisCommands } from '../../redis/redis-commands';
+import { isReply, messageOf, RedisFaultError } from '../../redis/redis-fault';
 import type { GroupIndex, LoopPass, LoopStore } from '../group-index';
 import { pageOf, type IndexPage } from '../index-page';
 import type { CoordinatorKeys } from './coordinator-keys';
@@ -13,6 +14,7 @@ import { asStoreCall } from './store-errors';
 const SCAN_COUNT = 1_000;
 /** A billion keys; what is not found by then is not found. */
 const MAX_SCAN_STEPS = 1_000_000;
+const WRONG_TYPE = /^WRONGTYPE/;
 
 export class RedisGroupIndex implements GroupIndex {
   constructor(
@@ -44,6 +46,7 @@ export class RedisGroupIndex implements GroupIndex {
 
   async repair(): Promise<number> {
     const operation = 'repair index';
+    await this.dropForeignIndex(operation);
     let cursor = '0';
     let added = 0;
     for (let step = 0; step < MAX_SCAN_STEPS; step += 1) {
@@ -55,6 +58,17 @@ export class RedisGroupIndex implements GroupIndex {
       if (cursor === '0') break;
     }
     return added;
+  }
+
+  /** What lies under the name of the index and is no sorted set says nothing about any group. */
+  private async dropForeignIndex(operation: string): Promise<void> {
+    const { index } = this.keys;
+    try {
+      await this.commands.call(operation, 'ZRANGE', index, 0, 0);
+    } catch (error) {
+      if (isWrongType(error)) await this.call(operation, 'DEL', index);
+      // Whatever else is wrong is told by the calls that follow.
+    }
   }
 
   /** Due at once: nobody knows when they were due. */
@@ -70,6 +84,10 @@ export class RedisGroupIndex implements GroupIndex {
   private async call(operation: string, command: string, ...args: (string | number)[]): Promise<unknown> {
     return asStoreCall(operation, () => this.commands.call(operation, command, ...args));
   }
+}
+
+function isWrongType(error: unknown): boolean {
+  return error instanceof RedisFaultError && isReply(error.cause) && WRONG_TYPE.test(messageOf(error.cause));
 }
 
 export class RedisLoopStore implements LoopStore {

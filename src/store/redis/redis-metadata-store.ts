@@ -9,6 +9,7 @@ import { AggregateSizes } from '../aggregate-sizes';
 import { LAYOUT_VERSION, SCHEMA_VERSION } from '../aggregate-writer';
 import { decodeReport, encodeReportRest, readStoredGroup, withLeases, type ReadGroup } from '../codec';
 import {
+  holdsLock,
   isOfAnotherRedis,
   type CommitOutcome,
   type GroupCommit,
@@ -54,8 +55,7 @@ export class RedisMetadataStore implements MetadataStore {
     const read = readLoadReply(operation, reply);
     if (read.kind === 'BUSY') return read;
     const outcome = this.outcomeOf(key, read, known, redisId);
-    const isUnreadable = outcome.kind === 'CORRUPT' || outcome.kind === 'SCHEMA_UNSUPPORTED';
-    if (isUnreadable && read.kind !== 'WRONG_TYPE') {
+    if (!holdsLock(outcome, request)) {
       // Best effort: the lock runs out by itself.
       await this.unlock(key, request.token).catch(() => undefined);
     }
@@ -155,7 +155,7 @@ export class RedisMetadataStore implements MetadataStore {
       case 'MISSING':
         return { kind: 'MISSING', redisNowMs, redisId };
       case 'WRONG_TYPE':
-        return { kind: 'CORRUPT', reason: 'the metadata key is no hash', redisNowMs };
+        return { kind: 'CORRUPT', reason: 'the metadata key is no hash', redisNowMs, redisId };
       case 'KNOWN':
         if (known === null) throw unexpectedReply('load', reply.kind);
         return loadedOrNot(withLeases(known, reply.flatLeases), redisNowMs, redisId);
@@ -169,6 +169,6 @@ export class RedisMetadataStore implements MetadataStore {
 }
 
 function loadedOrNot(read: ReadGroup, redisNowMs: EpochMillis, redisId: string): LoadOutcome {
-  if (read.kind !== 'READ') return { ...read, redisNowMs };
+  if (read.kind !== 'READ') return { ...read, redisNowMs, redisId };
   return { kind: 'LOADED', metadata: read.metadata, leases: read.leases, redisNowMs, redisId };
 }
