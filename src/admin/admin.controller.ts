@@ -1,21 +1,10 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  Logger,
-  Param,
-  Post,
-  Req,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Req, UseInterceptors } from '@nestjs/common';
 import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CriticalSectionInterceptor } from '../critical-section/critical-section.interceptor';
 import { type SectionRequest, sectionRequest } from '../critical-section/section-request';
 import { type AdminResult, type DeletedGroup, onFenceMember } from '../domain/coordinator/on-admin';
 import type { GroupMetadata } from '../domain/group/group-metadata';
-import { type GroupKey, parseConsumerGroup } from '../domain/ids';
+import { parseConsumerGroup } from '../domain/ids';
 import { invalidRequest } from '../http/api-error';
 import { ApiMutationErrors, ApiReadErrors } from '../http/api-errors';
 import { GroupViewDto, groupViewOf } from '../http/group.view';
@@ -28,20 +17,18 @@ import {
   DeleteGroupDto,
   FenceMemberDto,
 } from './admin.dto';
+import { AdminLog, type Identified } from './admin-log';
 import { acceptedOrThrow } from './admin-refusals';
 import { GroupAdministration } from './group-administration';
-
-interface Identified {
-  readonly id: string;
-}
 
 @ApiTags('administration')
 @UseInterceptors(CriticalSectionInterceptor)
 @Controller('coord/v1/streams/:streamPrefix')
 export class AdminController {
-  private readonly logger = new Logger('Admin');
-
-  constructor(private readonly administration: GroupAdministration) {}
+  constructor(
+    private readonly administration: GroupAdministration,
+    private readonly log: AdminLog,
+  ) {}
 
   @Post()
   @HttpCode(201)
@@ -59,7 +46,7 @@ export class AdminController {
       throw invalidRequest([{ field: 'consumerGroup', rule }]);
     }
     const key = { streamPrefix: path.streamPrefix, consumerGroup };
-    this.log('create-stream', key, body, request);
+    this.log.asked('create-stream', key, body, request);
     return this.administration.create(key, body.initialShardCount ?? null, createdStreamOf);
   }
 
@@ -77,7 +64,7 @@ export class AdminController {
     @Req() request: Identified,
   ): Promise<SectionRequest<AdminResult<GroupMetadata>>> {
     const key = groupKeyOf(path);
-    this.log('create-group', key, body, request);
+    this.log.asked('create-group', key, body, request);
     return this.administration.create(key, body.initialShardCount ?? null, groupViewOf);
   }
 
@@ -108,7 +95,7 @@ export class AdminController {
     @Req() request: Identified,
   ): Promise<SectionRequest<AdminResult<DeletedGroup>>> {
     const key = groupKeyOf(path);
-    this.log('delete-group', key, body, request);
+    this.log.asked('delete-group', key, body, request);
     return this.administration.delete(key, body, groupViewOf);
   }
 
@@ -125,27 +112,13 @@ export class AdminController {
     @Req() request: Identified,
   ): SectionRequest<AdminResult<GroupMetadata>> {
     const key = groupKeyOf(path);
-    this.log('fence-member', key, body, request, path.memberId);
+    this.log.asked('fence-member', key, body, request, path.memberId);
     const options = { memberId: path.memberId, expectedVersion: body.expectedMetadataVersion ?? null };
     return sectionRequest({
       key,
       command: onFenceMember(options),
       respond: (result) => groupViewOf(acceptedOrThrow(key, result)),
     });
-  }
-
-  /** Who asked for what, and why. What became of it is in the access line with the same request id. */
-  private log(
-    action: string,
-    key: GroupKey,
-    body: { readonly requestedBy: string; readonly reason?: string | null },
-    request: Identified,
-    memberId?: string,
-  ): void {
-    const { requestedBy, reason = null } = body;
-    const { streamPrefix, consumerGroup } = key;
-    const target = { streamPrefix, consumerGroup, ...(memberId === undefined ? {} : { memberId }) };
-    this.logger.log({ message: 'asked', action, ...target, requestedBy, reason, requestId: request.id });
   }
 }
 

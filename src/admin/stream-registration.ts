@@ -3,7 +3,7 @@ import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordina
 import { GroupReader } from '../critical-section/group-reader';
 import type { GroupKey } from '../domain/ids';
 import type { EpochMillis } from '../domain/time';
-import { ApiError } from '../http/api-error';
+import { ApiError, invalidRequest } from '../http/api-error';
 import type { StreamRecord, StreamRegistry } from '../store/group-index';
 import { STREAM_REGISTRY } from '../store/store.tokens';
 
@@ -62,10 +62,24 @@ export class StreamRegistration {
         return { shardCount, grantsFromMs };
       }
     }
-    throw new ApiError(
-      'STATE_CONFLICT',
-      `the record of stream ${key.streamPrefix} is written by others all the time`,
-    );
+    throw writtenByOthers(key);
+  }
+
+  /** Enters a group that is restored from an export. @throws ApiError STATE_CONFLICT; INVALID_REQUEST when the stream has another shard count by now. */
+  async registerRestored(key: GroupKey, shardCount: number): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const record = await this.registry.load(key.streamPrefix);
+      const others = (record?.consumerGroups ?? []).filter((name) => name !== key.consumerGroup);
+      if (record !== null && others.length > 0 && record.shardCount !== shardCount) {
+        const rule = `must have ${record.shardCount} shards, as many as the stream's other groups have`;
+        throw invalidRequest([{ field: 'document.aggregate.shardCount', rule }]);
+      }
+      const consumerGroups = [...others, key.consumerGroup].sort();
+      const formerLives = record?.formerLives ?? new Map<string, EpochMillis>();
+      const next = { shardCount, consumerGroups, formerLives };
+      if (await this.registry.save(key.streamPrefix, record?.revision ?? null, next)) return;
+    }
+    throw writtenByOthers(key);
   }
 
   /** Removes a deleted group, unless it was created anew meanwhile. `leasesEndMs` null: nobody knows, a whole lease. */
@@ -79,10 +93,7 @@ export class StreamRegistration {
       const next = withoutGroup(record, key, endMs, redisNowMs);
       if (await this.registry.save(key.streamPrefix, record.revision, next)) return;
     }
-    throw new ApiError(
-      'STATE_CONFLICT',
-      `the record of stream ${key.streamPrefix} is written by others all the time`,
-    );
+    throw writtenByOthers(key);
   }
 
   /** Registered without metadata: its end, or its beginning, was cut short. Nobody knows the leases. */
@@ -99,6 +110,13 @@ export class StreamRegistration {
   private leaseFrom(redisNowMs: EpochMillis): EpochMillis {
     return (redisNowMs + this.options.timing.memberLeaseTtlMs) as EpochMillis;
   }
+}
+
+function writtenByOthers({ streamPrefix }: GroupKey): ApiError {
+  return new ApiError(
+    'STATE_CONFLICT',
+    `the record of stream ${streamPrefix} is written by others all the time`,
+  );
 }
 
 type NextRecord = Omit<StreamRecord, 'revision'>;
@@ -120,7 +138,8 @@ function withoutGroup(
   endMs: EpochMillis,
   nowMs: EpochMillis,
 ): NextRecord {
-  const formerLives = new Map(remembered(record, nowMs)).set(key.consumerGroup, endMs);
+  const formerLives = new Map(remembered(record, nowMs));
+  if (endMs > nowMs) formerLives.set(key.consumerGroup, endMs); // else nobody reads any more
   return {
     shardCount: record.shardCount,
     consumerGroups: record.consumerGroups.filter((name) => name !== key.consumerGroup),

@@ -24,6 +24,9 @@ const MUTATIONS: Readonly<Record<string, unknown>> = {
   },
   'DELETE /coord/v1/streams/:streamPrefix/groups/:consumerGroup': { requestedBy: 'test', reason: 'x' },
 };
+const RESTORE = 'POST /coord/v1/streams/:streamPrefix/groups/:consumerGroup/metadata/restore';
+/** Of no group: entries are added to the index, each by one command. */
+const OUTSIDE_OF_GROUPS = ['POST /coord/v1/index/repair'];
 
 interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -96,10 +99,21 @@ describe('the surface of the coordinator', () => {
       mutating()
         .map(({ method, path }) => `${method} ${path}`)
         .sort(),
-    ).toEqual(Object.keys(MUTATIONS).sort());
+    ).toEqual([...Object.keys(MUTATIONS), RESTORE, ...OUTSIDE_OF_GROUPS].sort());
   });
 
-  it.each(Object.entries(MUTATIONS))('%s passes through the critical section', async (route, body) => {
+  const exported = async (): Promise<unknown> => {
+    await coordinator.call('POST', '/coord/v1/streams/orders/groups/g', { requestedBy: 'test' });
+    const { body } = await coordinator.call('GET', '/coord/v1/streams/orders/groups/g/metadata');
+    return { requestedBy: 'test', reason: 'x', document: body };
+  };
+  const bodies = [
+    ...Object.entries(MUTATIONS).map(([route, body]) => [route, () => Promise.resolve(body)] as const),
+    [RESTORE, exported] as const,
+  ];
+
+  it.each(bodies)('%s passes through the critical section', async (route, bodyOf) => {
+    const body = await bodyOf();
     const run = jest.spyOn(coordinator.app.get(CriticalSection), 'run');
     try {
       const [method = '', path = ''] = route.split(' ');
@@ -123,7 +137,9 @@ describe('the surface of the coordinator', () => {
     for (const { method, path } of routes().filter((route) => route.path.includes(':'))) {
       for (const name of path.match(/:\w+/g) ?? []) {
         const bad = concrete(path.replace(name, 'b%20d'));
-        const body = method === 'GET' ? undefined : MUTATIONS[`${method} ${path}`];
+        const route = `${method} ${path}`;
+        const other = route === RESTORE ? { requestedBy: 'test', reason: 'x', document: {} } : undefined;
+        const body = method === 'GET' ? undefined : (MUTATIONS[route] ?? other);
         const answer = await coordinator.call(method, bad, body);
         expect([path, answer.status]).toEqual([path, 400]);
         expect(errorOf(answer).details?.map(({ field }) => field)).toContain(name.slice(1));

@@ -113,6 +113,11 @@ function IsInstant(): PropertyDecorator {
   return ValidateBy({ name: INSTANT_RULE.name, validator: { validate: isInstant } });
 }
 
+/** An object whose fields are checked by whoever takes it. */
+export function AnyObject(field: FieldDescription): PropertyDecorator {
+  return fieldOf(field, 'must be an object', { type: 'object', additionalProperties: true }, [IsObject()]);
+}
+
 export function NestedObject(field: FieldDescription & { of: () => DtoClass }): PropertyDecorator {
   return applyDecorators(
     fieldOf(field, 'must be an object', { type: field.of }, [IsObject(), ValidateNested()]),
