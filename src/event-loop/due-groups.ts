@@ -6,11 +6,15 @@ import type { ConfirmedGroups } from '../critical-section/confirmed-groups';
 import type { CriticalSection } from '../critical-section/critical-section';
 import type { EffectRunner } from '../critical-section/effects';
 import { isConnectionFault } from '../critical-section/observed-store';
-import { CoordinatorTerminatingError } from '../critical-section/section-errors';
+import {
+  CoordinatorTerminatingError,
+  MetadataCorruptError,
+  MetadataSchemaUnsupportedError,
+} from '../critical-section/section-errors';
 import type { FaultReporter } from '../critical-section/section-metrics';
 import type { GroupIndex, LoopPass } from '../store/group-index';
 import { StoreError } from '../store/metadata-store';
-import type { LoopMetrics } from './loop-metrics';
+import type { LookObserver, LoopMetrics } from './loop-metrics';
 
 /** Groups that are looked at side by side. */
 const CONCURRENCY = 8;
@@ -27,6 +31,7 @@ export interface DueGroupsParts {
   readonly timing: CoordinationTiming;
   readonly faults: FaultReporter;
   readonly metrics: Pick<LoopMetrics, 'loopGroupFailed'>;
+  readonly looks?: LookObserver;
   /** The look itself. */
   readonly tickCommand: () => GroupCommand<TickReply>;
 }
@@ -53,6 +58,8 @@ export class DueGroups {
     const { section, effects, timing, tickCommand } = this.parts;
     try {
       const result = await section.run(group.key, tickCommand(), { removesPhantom: true });
+      const text = groupKeyText(group.key);
+      this.parts.looks?.groupLooked(text, result.state, passedAtMs, timing);
       if (result.reply.kind === 'MISSING') return true;
       await effects.carryOut(group.key, result);
       const sweepMs = passedAtMs + timing.memberLeaseTtlMs;
@@ -73,6 +80,7 @@ export class DueGroups {
     const { metrics, faults, timing } = this.parts;
     const code = codeOf(error);
     metrics.loopGroupFailed(code);
+    this.noteUnreadable(groupKeyText(group.key), error);
     faults.report(`event-loop:${code}`, code === UNEXPECTED ? 'error' : 'warn', {
       group: groupKeyText(group.key),
       reason: error instanceof Error ? error.message : String(error),
@@ -83,6 +91,13 @@ export class DueGroups {
     // If this fails too, the group stays due, which is no worse.
     await this.parts.index.postpone(group.key, group.dueMs, nextMs).catch(() => undefined);
     return true;
+  }
+
+  private noteUnreadable(text: string, error: unknown): void {
+    const { looks, timing } = this.parts;
+    if (error instanceof MetadataCorruptError) looks?.groupUnreadable(text, 'CORRUPT', timing);
+    else if (error instanceof MetadataSchemaUnsupportedError)
+      looks?.groupUnreadable(text, 'SCHEMA_UNSUPPORTED', timing);
   }
 }
 

@@ -34,7 +34,11 @@ import { EventLoopService } from './event-loop.service';
         faults: FaultLog,
         metrics: CoordinatorMetrics,
       ) =>
-        new DueGroups({ section, effects, index, confirmed, timing, faults, metrics, tickCommand: onTick }),
+        new DueGroups({
+          ...{ section, effects, index, confirmed, timing, faults, metrics },
+          looks: metrics,
+          tickCommand: onTick,
+        }),
     },
     {
       provide: EventLoop,

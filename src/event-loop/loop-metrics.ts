@@ -1,3 +1,6 @@
+import type { GroupState } from '../domain/coordinator/decision';
+import type { CoordinationTiming, EpochMillis } from '../domain/time';
+
 /** What the event loop tells of itself. */
 export interface LoopMetrics {
   loopPassEnded(outcome: 'PASSED' | 'FAILED' | 'SKIPPED'): void;
@@ -12,3 +15,9 @@ export const NO_LOOP_METRICS: LoopMetrics = {
   loopPassLagged: () => undefined,
   loopGroupFailed: () => undefined,
 };
+
+/** Told what the event loop found of each group, by the text of its key. */
+export interface LookObserver {
+  groupLooked(group: string, state: GroupState, redisNowMs: EpochMillis, timing: CoordinationTiming): void;
+  groupUnreadable(group: string, kind: 'CORRUPT' | 'SCHEMA_UNSUPPORTED', timing: CoordinationTiming): void;
+}

@@ -1,5 +1,6 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { COORDINATOR_OPTIONS, type CoordinatorOptions } from '../config/coordinator-options';
+import { CoordinatorMetrics } from '../metrics/coordinator-metrics';
 import { CommandProbe } from '../redis/command-probe';
 
 /** The probe sends a command of each kind; readiness must turn within 2 s of a change of the ACL. */
@@ -19,6 +20,7 @@ export class PermissionProbe implements OnApplicationBootstrap {
   constructor(
     private readonly commands: CommandProbe,
     @Inject(COORDINATOR_OPTIONS) private readonly options: CoordinatorOptions,
+    private readonly metrics: CoordinatorMetrics,
   ) {}
 
   /** Said once at start: whoever wrote the ACL reads the log. */
@@ -55,6 +57,7 @@ export class PermissionProbe implements OnApplicationBootstrap {
     try {
       this.missing = await this.commands.missingCommands();
       this.askedAtMs = performance.now();
+      this.metrics.missingCommands(this.missing.length);
     } catch {
       // Said by the readiness probe and by the log of Redis faults already.
     }

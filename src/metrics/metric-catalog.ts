@@ -10,6 +10,8 @@ export interface MetricSpec {
 const SECONDS = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** A round takes a lease at least, two leases and a rebalance timeout and one more lease at most. */
 const ROUND_SECONDS = [1, 2.5, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180];
+/** Heartbeats come every few seconds; a lease is some times as long. */
+const HEARTBEAT_AGES = [0.5, 1, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 60];
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 export const METRICS = {
@@ -83,6 +85,92 @@ export const METRICS = {
     labels: ['cause'],
     buckets: ROUND_SECONDS,
   },
+  redis_stream_coord_member_joins_total: {
+    kind: 'counter',
+    help: 'Tenures that began: of a member that was not recorded (JOINED), or of one that was (REJOINED).',
+    labels: ['kind'],
+  },
+  redis_stream_coord_tenures_ended_total: {
+    kind: 'counter',
+    help: 'Tenures that ended, by why: EXPIRED, FENCED_*, REPLACED, LEFT or GROUP_DELETED.',
+    labels: ['reason'],
+  },
+  redis_stream_coord_groups: {
+    kind: 'gauge',
+    help: 'Groups by state, as the event loop of this coordinator saw them last.',
+    labels: ['state'],
+  },
+  redis_stream_coord_members: {
+    kind: 'gauge',
+    help: 'Members by state, as the event loop of this coordinator saw them last.',
+    labels: ['state'],
+  },
+  redis_stream_coord_unreadable_groups: {
+    kind: 'gauge',
+    help: 'Groups whose stored value the event loop could not read: CORRUPT or SCHEMA_UNSUPPORTED.',
+    labels: ['kind'],
+  },
+  redis_stream_coord_unprovisioned_groups: {
+    kind: 'gauge',
+    help: 'Groups whose streams do not all exist yet.',
+    labels: [],
+  },
+  redis_stream_coord_member_heartbeat_age_seconds: {
+    kind: 'histogram',
+    help: 'Since the last heartbeat of each live member, at each look of the event loop.',
+    labels: [],
+    buckets: HEARTBEAT_AGES,
+  },
+  redis_stream_coord_lease_remaining_min_seconds: {
+    kind: 'gauge',
+    help: 'The shortest lease that the event loop saw at its last looks; NaN when there is no member.',
+    labels: [],
+  },
+  redis_stream_coord_revoking_shards: {
+    kind: 'gauge',
+    help: 'Shards whose holder was asked to let them go and has not yet.',
+    labels: [],
+  },
+  redis_stream_coord_oldest_drain_age_seconds: {
+    kind: 'gauge',
+    help: 'Since the oldest open drain was asked for; 0 when there is none.',
+    labels: [],
+  },
+  redis_stream_coord_blocked_shards: {
+    kind: 'gauge',
+    help: 'Shards that wait for the lease of a fenced or replaced tenure to end.',
+    labels: [],
+  },
+  redis_stream_coord_ungranted_shards: {
+    kind: 'gauge',
+    help: 'Shards that are free, have a target and are not granted.',
+    labels: [],
+  },
+  redis_stream_coord_conflicted_shards: {
+    kind: 'gauge',
+    help: 'Shards that a member reads by a grant that Redis lost.',
+    labels: [],
+  },
+  redis_stream_coord_correction_rounds_active: {
+    kind: 'gauge',
+    help: 'Groups in a correction round.',
+    labels: [],
+  },
+  redis_stream_coord_oldest_correction_age_seconds: {
+    kind: 'gauge',
+    help: 'Since the oldest open correction round started; 0 when there is none.',
+    labels: [],
+  },
+  redis_stream_coord_correction_pending_members: {
+    kind: 'gauge',
+    help: 'Members of groups in a correction round that have not told what they read.',
+    labels: [],
+  },
+  redis_stream_coord_migrations_active: {
+    kind: 'gauge',
+    help: 'Groups whose shard count is being changed; always 0 in this version.',
+    labels: [],
+  },
   redis_stream_coord_alerts_total: {
     kind: 'counter',
     help: 'What a person should look at: a broken invariant, or a client that claims a shard it was never granted.',
@@ -98,6 +186,16 @@ export const METRICS = {
     help: 'Redis calls that failed, by kind of fault.',
     labels: ['fault'],
   },
+  redis_stream_coord_redis_connected: {
+    kind: 'gauge',
+    help: '1 while the connection to Redis is open.',
+    labels: [],
+  },
+  redis_stream_coord_redis_missing_commands: {
+    kind: 'gauge',
+    help: 'Redis commands that the coordinator needs and may not use, as last asked.',
+    labels: [],
+  },
   redis_stream_coord_provisioning_failures_total: {
     kind: 'counter',
     help: 'Attempts to create the streams of a group that failed.',
@@ -106,6 +204,26 @@ export const METRICS = {
   redis_stream_coord_loop_pass_lag_seconds: {
     kind: 'gauge',
     help: 'How late the last pass of the event loop began; grows when passes take longer than the tick.',
+    labels: [],
+  },
+  redis_stream_coord_loop_last_pass_age_seconds: {
+    kind: 'gauge',
+    help: 'Since the event loop of this coordinator last passed, by the Redis clock; NaN before the first pass.',
+    labels: [],
+  },
+  redis_stream_coord_quiet_period_active: {
+    kind: 'gauge',
+    help: '1 while nobody is expired: Redis was away, or its clock jumped.',
+    labels: [],
+  },
+  redis_stream_coord_quiet_period_remaining_seconds: {
+    kind: 'gauge',
+    help: 'Until the quiet period ends; 0 when there is none.',
+    labels: [],
+  },
+  redis_stream_coord_grants_held: {
+    kind: 'gauge',
+    help: '1 while this coordinator ends no tenure and grants nothing, because its event loop has to pass first.',
     labels: [],
   },
   redis_stream_coord_loop_passes_total: {
