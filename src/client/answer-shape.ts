@@ -147,3 +147,15 @@ export const checkAssignments = answerOf({
   revokeProgress: shardsPerMember,
   invariantViolations: listOf(text),
 });
+
+export const checkExplain = answerOf({
+  streamPrefix: text,
+  consumerGroup: text,
+  state: text,
+  shards: listOf(shape({ shardIndex: count })),
+  members: listOf(shape({ memberId: text })),
+});
+
+export const checkExportedGroup = answerOf({ format: text, streamPrefix: text, consumerGroup: text });
+
+export const checkRepairedIndex = answerOf({ added: count });

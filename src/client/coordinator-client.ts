@@ -5,6 +5,8 @@ import type {
   CreatedStream,
   CreateStreamBody,
   DeleteGroupBody,
+  ExplainView,
+  ExportedGroup,
   FenceMemberBody,
   GroupStateName,
   GroupsPage,
@@ -14,17 +16,23 @@ import type {
   HeartbeatBody,
   MembersView,
   ProducerRouting,
+  RepairedIndex,
+  RepairIndexBody,
+  RestoreGroupBody,
 } from '../protocol';
 import {
   checkAssignments,
   checkCompatibility,
   checkCreatedStream,
+  checkExplain,
+  checkExportedGroup,
   checkGroup,
   checkGroupsPage,
   checkHealth,
   checkHeartbeat,
   checkMembers,
   checkProducerRouting,
+  checkRepairedIndex,
 } from './answer-shape';
 import { type AnswerCheck, CoordinatorHttp, DEFAULT_REQUEST_TIMEOUT_MS } from './coordinator-http';
 import { InvalidOptionsError } from './errors';
@@ -125,6 +133,33 @@ export class CoordinatorClient {
     return (await this.http.call({ method: 'DELETE', path, body, ...options }, checkGroup)) as GroupView;
   }
 
+  /** All that is recorded of a group: keep it, to restore from. */
+  async exportGroup(
+    streamPrefix: string,
+    consumerGroup: string,
+    options?: CallOptions,
+  ): Promise<ExportedGroup> {
+    const path = `${groupPath(streamPrefix, consumerGroup)}/metadata`;
+    return this.get<ExportedGroup>(path, checkExportedGroup, options);
+  }
+
+  /** Puts an export in the place of a group that is missing, unreadable or older. The group after it, in a correction round. */
+  async restoreGroup(
+    streamPrefix: string,
+    consumerGroup: string,
+    body: RestoreGroupBody,
+    options?: CallOptions,
+  ): Promise<GroupView> {
+    const path = `${groupPath(streamPrefix, consumerGroup)}/metadata/restore`;
+    return (await this.http.call({ method: 'POST', path, body, ...options }, checkGroup)) as GroupView;
+  }
+
+  /** Adds the groups to the index that are missing in it. */
+  async repairIndex(body: RepairIndexBody, options?: CallOptions): Promise<RepairedIndex> {
+    const call = { method: 'POST', path: '/index/repair', body, ...options } as const;
+    return (await this.http.call(call, checkRepairedIndex)) as RepairedIndex;
+  }
+
   /** Join, stay, leave. An answer to another request counts as malformed. */
   async heartbeat(
     streamPrefix: string,
@@ -191,6 +226,12 @@ export class CoordinatorClient {
     options?: CallOptions,
   ): Promise<GroupView> {
     return this.get<GroupView>(`/monitoring${groupPath(streamPrefix, consumerGroup)}`, checkGroup, options);
+  }
+
+  /** Where each shard is, who waits for whom, until when and why. */
+  async explain(streamPrefix: string, consumerGroup: string, options?: CallOptions): Promise<ExplainView> {
+    const path = `/monitoring${groupPath(streamPrefix, consumerGroup)}/explain`;
+    return this.get<ExplainView>(path, checkExplain, options);
   }
 
   async members(streamPrefix: string, consumerGroup: string, options?: CallOptions): Promise<MembersView> {

@@ -111,6 +111,9 @@ describe('CoordinatorClient calls', () => {
         return { body: { ...empty, invariantViolations: [] } };
       }
       if (request.url.includes('/monitoring/groups')) return { body: { groups: [group] } };
+      if (request.url.endsWith('/explain')) return { body: { ...group, shards: [], members: [] } };
+      if (request.url.endsWith('/metadata')) return { body: { ...group, format: 'group/1' } };
+      if (request.url.endsWith('/repair')) return { body: { added: 2 } };
       if (request.url.endsWith('/health')) return { body: { status: 'UP', coordinatorId: 'c-1' } };
       if (request.url.endsWith('/compatibility')) {
         const versions = { currentCoordinationVersion: 1, supportedCoordinationVersions: { min: 1, max: 1 } };
@@ -133,6 +136,10 @@ describe('CoordinatorClient calls', () => {
     await client.assignments('orders', 'billing');
     await client.fenceMember('orders', 'billing', 'host:1-m0', why);
     await client.deleteGroup('orders', 'billing', { ...why, force: true });
+    await client.explain('orders', 'billing');
+    const document = await client.exportGroup('orders', 'billing');
+    await client.restoreGroup('orders', 'billing', { ...why, document });
+    await client.repairIndex(why);
     const root = '/coord/v1/streams/orders';
     expect(stub.requests.map(({ method, url, body: sent }) => [method, url, sent])).toEqual([
       ['POST', root, { requestedBy: 'ann', initialShardCount: 2 }],
@@ -148,6 +155,10 @@ describe('CoordinatorClient calls', () => {
       ['GET', '/coord/v1/monitoring/streams/orders/groups/billing/assignments', undefined],
       ['DELETE', `${root}/groups/billing/members/host%3A1-m0`, why],
       ['DELETE', `${root}/groups/billing`, { ...why, force: true }],
+      ['GET', '/coord/v1/monitoring/streams/orders/groups/billing/explain', undefined],
+      ['GET', `${root}/groups/billing/metadata`, undefined],
+      ['POST', `${root}/groups/billing/metadata/restore`, { ...why, document }],
+      ['POST', '/coord/v1/index/repair', why],
     ]);
   });
 
