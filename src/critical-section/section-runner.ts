@@ -203,14 +203,16 @@ export class SectionRunner {
    */
   private async bringForward(
     { key, text, held }: Attempt,
-    { nowMs }: Intent,
+    { loaded, nowMs }: Intent,
     { metadata, leases }: GroupState,
   ): Promise<EpochMillis | null> {
     if (metadata === null) return null;
     const { rules, options, confirmed, index } = this.parts;
     const dueMs = rules.nextDueMs(metadata, leases, options.timing, nowMs);
     const known = confirmed.get(text);
-    const knownDueMs = known?.metadata.incarnation === metadata.incarnation ? known.indexedDueMs : null;
+    // A group that comes back may have lost its entry with the rest.
+    const isSameLife = loaded.metadata !== null && known?.metadata.incarnation === metadata.incarnation;
+    const knownDueMs = isSameLife ? known.indexedDueMs : null;
     const isKnown =
       knownDueMs !== null && knownDueMs > held.loaded.redisNowMs + options.timing.tickIntervalMs / 2;
     if (isKnown && knownDueMs <= dueMs) return null;
