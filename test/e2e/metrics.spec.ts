@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CLIENT_METRICS } from '../../src/client/metrics/client-metrics';
 import { CoordinatorMetrics } from '../../src/metrics/coordinator-metrics';
 import { METRICS, type MetricSpec } from '../../src/metrics/metric-catalog';
 import { type CoordinatorApp, heartbeatOf, startCoordinatorApp } from '../support/coordinator-app';
-import { type RedisServer, startRedisServer } from '../support/redis-server';
+import { type RedisServer, startRedisServer, waitUntil } from '../support/redis-server';
 
 const DOCUMENT = readFileSync(join(__dirname, '..', '..', 'docs', 'metrics.md'), 'utf8');
 const GROUP = '/coord/v1/streams/orders/groups/g';
@@ -51,6 +52,15 @@ describe('metrics', () => {
     expect(announced.sort()).toEqual(documented.map(({ name, kind }) => `${name} ${kind}`).sort());
   });
 
+  it('are all that the document names, in its questions and alerts too', () => {
+    const known = new Set([...Object.keys(METRICS), ...Object.keys(CLIENT_METRICS)]);
+    const named = [...DOCUMENT.matchAll(/redis_stream_(?:coord|client)_\w+/g)].map(([name]) =>
+      name.replace(/_(bucket|sum|count)$/, ''),
+    );
+    expect([...new Set(named)].filter((name) => !known.has(name))).toEqual([]);
+    expect(named.length).toBeGreaterThan(known.size);
+  });
+
   it('carry their unit in the name', () => {
     for (const [name, { kind }] of Object.entries<MetricSpec>(METRICS)) {
       expect([name, kind === 'counter']).toEqual([name, name.endsWith('_total')]);
@@ -83,6 +93,41 @@ describe('metrics', () => {
     expect(valueOf(after, requests) - valueOf(before, requests)).toBe(2);
     const sections = 'redis_stream_coord_section_duration_seconds_count';
     expect(valueOf(after, sections)).toBeGreaterThan(valueOf(before, sections));
+  });
+
+  it('count tenures that begin and end, and tell what the event loop saw of the groups', async () => {
+    const group = '/coord/v1/streams/seen/groups/g';
+    const seen = await startCoordinatorApp(redis.url, {
+      COORD_ID: 'seeing',
+      COORD_TICK_INTERVAL_MS: '50',
+      COORD_MEMBER_LEASE_TTL_MS: '1000',
+      COORD_HEARTBEAT_INTERVAL_MS: '300',
+    });
+    try {
+      await seen.call('POST', group, { requestedBy: 'test', initialShardCount: 2 });
+      await seen.call('POST', `${group}/members/m1/heartbeat`, heartbeatOf('m1'));
+      await seen.call('POST', `${group}/members/m2/heartbeat`, heartbeatOf('m2'));
+      await redis.cli('HSET', 'redis-stream:coord:{broken:g}:metadata', 'aggregate', '{broken');
+      await redis.cli('ZADD', 'redis-stream:coord:groups', '1', 'broken:g');
+      const isSeen = async (): Promise<boolean> => {
+        const text = String((await seen.call('GET', '/metrics')).body);
+        return (
+          valueOf(text, 'redis_stream_coord_members{state="EXPIRED"}') >= 2 &&
+          valueOf(text, 'redis_stream_coord_unreadable_groups{kind="CORRUPT"}') >= 1 &&
+          valueOf(text, 'redis_stream_coord_member_heartbeat_age_seconds_count') >= 2
+        );
+      };
+      await waitUntil('the event loop has seen both expire', 20_000, isSeen);
+      const text = String((await seen.call('GET', '/metrics')).body);
+      expect(valueOf(text, 'redis_stream_coord_redis_connected')).toBe(1);
+      expect(valueOf(text, 'redis_stream_coord_grants_held')).toBe(0);
+      expect(valueOf(text, 'redis_stream_coord_loop_last_pass_age_seconds')).toBeLessThan(5);
+      expect(valueOf(text, 'redis_stream_coord_groups{state="EMPTY"}')).toBeGreaterThanOrEqual(1);
+      expect(valueOf(text, 'redis_stream_coord_migrations_active')).toBe(0);
+    } finally {
+      await redis.cli('DEL', 'redis-stream:coord:{broken:g}:metadata');
+      await seen.close();
+    }
   });
 
   it('count faults of Redis by kind', async () => {
