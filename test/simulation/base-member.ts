@@ -148,7 +148,8 @@ export class BaseMember extends SimulatedMember {
   }
 
   private follow(body: HeartbeatBody, answer: HeartbeatAnswer, sentAtMs: number): number {
-    const endMs = sentAtMs + TIMING.memberLeaseTtlMs;
+    const { planted } = this.parts.world;
+    const endMs = sentAtMs + TIMING.memberLeaseTtlMs * (planted === 'LONG_LEASE' ? 2 : 1);
     if (answer.memberEpoch <= 0 || endMs <= this.nowMs()) return BACKOFF_MS;
     if (body.memberEpoch === 0) {
       this.memberEpoch = answer.memberEpoch;

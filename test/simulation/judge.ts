@@ -33,6 +33,11 @@ export interface Violation {
 /** More would only repeat the first. */
 const MAX_VIOLATIONS = 10;
 
+/** What is promised only of a Redis that can be told from the one before when it has lost writes. */
+const OF_READERS: ReadonlySet<string> = new Set([
+  ...['SINGLE_USER', 'ACK_BY_OWNER', 'TOKEN_ORDER', 'EXPIRED_BY_MISTAKE', 'NO_FALSE_ALERT'],
+]);
+
 /** Looks at every step of a schedule and notes what must not be. Knows everything, changes nothing. */
 export class Judge {
   readonly violations: Violation[] = [];
@@ -43,6 +48,7 @@ export class Judge {
   requestedCreations = 0;
   checks = 0;
   private creations = 0;
+  private isGuaranteed = true;
   private readonly largestToken = new Map<number, number>();
 
   constructor(
@@ -51,7 +57,16 @@ export class Judge {
     private readonly node: () => MemoryNode,
   ) {}
 
+  /** Redis lost writes in a way that nothing can notice: from now on shards may be read twice, everything else holds. */
+  suspendGuarantee(): void {
+    this.isGuaranteed = false;
+  }
+
   violated(invariant: string, detail: string): void {
+    if (!this.isGuaranteed && OF_READERS.has(invariant)) {
+      this.coverage.count(`outside of the guarantee: ${invariant}`);
+      return;
+    }
     this.trace.add('JUDGE', `VIOLATION ${invariant}: ${detail}`);
     if (this.violations.length < MAX_VIOLATIONS)
       this.violations.push({ atMs: this.clock.nowMs, invariant, detail });

@@ -1,16 +1,24 @@
+import type { HighestVersion } from '../../src/client/versions/highest-version';
 import type { CoordinatorPort } from '../../src/client/consumer/coordinator-port';
 import type { Judge, JudgedMember } from './judge';
 import type { SimulatedProcess } from './scheduler';
 import { ShardWork } from './shard-work';
 import type { ShardUse, TenureLease } from './shard-work';
 import type { RedisWorld } from './simulated-redis';
+import type { PlantedFault } from './world';
+
+export interface MemberWorld extends RedisWorld {
+  readonly planted: PlantedFault | null;
+}
 
 export interface MemberParts {
-  readonly world: RedisWorld;
+  readonly world: MemberWorld;
   readonly judge: Judge;
   readonly process: SimulatedProcess;
   readonly memberId: string;
   readonly coordinator: CoordinatorPort;
+  /** What a process before it with this id had kept; SDK clients only. */
+  readonly highestVersion: HighestVersion;
 }
 
 /** What both kinds of clients have: a process with a clock of its own, a data plane, and the state that is judged. */

@@ -27,7 +27,7 @@ export class SimulatedProcess {
 
 interface ScheduledEvent {
   atMs: number;
-  readonly order: number;
+  order: number;
   /** Whose event it is; null: of the world itself. */
   readonly process: SimulatedProcess | null;
   readonly run: () => void;
@@ -71,6 +71,9 @@ export class Scheduler {
         if (!process.isAlive) continue;
         if (process.isPaused(next.atMs)) {
           next.atMs = process.resumesAtMs;
+          // Behind those that were due before it.
+          this.orders += 1;
+          next.order = this.orders;
           this.push(next);
           continue;
         }

@@ -26,6 +26,7 @@ export class SdkMember extends SimulatedMember {
       {
         ...{ memberId: parts.memberId, memberName: null, timing: TIMING },
         longPoll: random.chance(0.7),
+        highestVersion: parts.highestVersion,
         newId: () => random.id(`${this.name}-`),
         random: () => random.next(),
       },

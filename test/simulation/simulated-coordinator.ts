@@ -26,7 +26,9 @@ import { heartbeatConflicts } from '../../src/membership/heartbeat-conflicts';
 import { heartbeatRequestOf } from '../../src/membership/heartbeat-request';
 import { CoordinatorMetrics } from '../../src/metrics/coordinator-metrics';
 import { MAX_PROTOCOL_VERSION, MIN_PROTOCOL_VERSION } from '../../src/protocol';
-import type { HeartbeatAnswer, HeartbeatBody } from '../../src/protocol';
+import type { HeartbeatAnswer, HeartbeatBody, ProducerRouting } from '../../src/protocol';
+import { ProducerRoutingService } from '../../src/routing/producer-routing.service';
+import { RoutingQueryDto } from '../../src/routing/routing.dto';
 import { MemoryGroupIndex, MemoryLoopStore } from '../../src/store/memory/memory-group-index';
 import { MemoryMetadataStore } from '../../src/store/memory/memory-metadata-store';
 import { MemoryStreamProvisioner, MemoryStreamRegistry } from '../../src/store/memory/memory-streams';
@@ -54,6 +56,7 @@ export class SimulatedCoordinator {
   private readonly answers: HeartbeatAnswers;
   private readonly loop: EventLoop;
   private readonly administration: GroupAdministration;
+  private readonly routes: ProducerRoutingService;
 
   constructor(
     name: string,
@@ -94,6 +97,7 @@ export class SimulatedCoordinator {
     };
     this.loop = new EventLoop({ ...loopParts, clock, faults, metrics: NO_LOOP_METRICS });
     const reader = new GroupReader(this.assembly, confirmed);
+    this.routes = new ProducerRoutingService(options, reader, watch, section, effects);
     const registration = new StreamRegistration(registry, options, reader);
     this.administration = new GroupAdministration(options, provisioner, registration, reader, gate);
     scheduler.after(0, this.process, () => this.start());
@@ -112,6 +116,18 @@ export class SimulatedCoordinator {
       respondToConflict: () => this.answers.retry(request),
     });
     return answer as HeartbeatAnswer;
+  }
+
+  /** The route of a publisher's refresh. */
+  async routing(seen: {
+    readonly metadataVersion: number;
+    readonly maxObservedVersion: number;
+  }): Promise<ProducerRouting> {
+    return this.routes.routing(
+      KEY,
+      Object.assign(new RoutingQueryDto(), seen),
+      () => new AbortController().signal,
+    );
   }
 
   async createGroup(shardCount: number): Promise<void> {

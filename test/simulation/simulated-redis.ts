@@ -72,7 +72,7 @@ export class SimulatedRedis {
     this.clockAheadMs += byMs;
   }
 
-  /** Another server takes over that lacks the latest writes. @returns how many. */
+  /** Its state is that of an earlier moment. @returns how many writes it lacks. */
   rollBack(): number {
     const { random } = this.world;
     const last = this.snapshots.length - 1;
@@ -80,7 +80,6 @@ export class SimulatedRedis {
     const snapshot = this.snapshots[kept];
     if (snapshot === undefined) return 0;
     this.node.restore(snapshot.held);
-    this.changeIdentity();
     this.snapshots.length = kept + 1;
     return last - kept;
   }

@@ -15,14 +15,9 @@ const MAX_MEMBERS = 5;
 export const TIMED_FAULT_EFFECTS: Readonly<Record<TimedFault, (world: World) => boolean>> = {
   REDIS_OUTAGE: (world) => redisAway(world, 100, 5_000, () => undefined),
   REDIS_RESTART: (world) => redisAway(world, 50, 2_000, () => world.redis.changeIdentity()),
-  REDIS_ROLLBACK: (world) => {
-    // What docs/protocol.md assumes of clocks after a failover: they are ahead of every number that was drawn before.
-    if (world.redis.clockMs() <= world.judge.writes.largestDrawn) return false;
-    return redisAway(world, 0, 1_500, () => {
-      const lost = world.redis.rollBack();
-      world.trace.add('redis', `rolled back by ${lost} writes`);
-    });
-  },
+  REDIS_ROLLBACK: (world) => rollBack(world, () => world.redis.changeIdentity()),
+  // The same server with an older state: nothing but the versions of clients betrays it.
+  REDIS_ROLLBACK_UNSEEN: (world) => rollBack(world, () => world.judge.suspendGuarantee()),
   REDIS_SLOW: ({ redis, random, scheduler }) => {
     redis.slowUntilMs = scheduler.nowMs + random.between(200, 4_000);
     return true;
@@ -127,6 +122,16 @@ function restartLater(world: World, memberId: string): void {
     const running = world.runningMembers();
     const hasTwin = running.some((member) => member.memberId === memberId);
     if (running.length < MAX_MEMBERS && (world.plan.isOn || !hasTwin)) world.startMember(memberId);
+  });
+}
+
+function rollBack(world: World, then: () => void): boolean {
+  // What docs/protocol.md assumes of clocks after a failover: they are ahead of every number that was drawn before.
+  if (world.redis.clockMs() <= world.judge.writes.largestDrawn) return false;
+  return redisAway(world, 0, 1_500, () => {
+    const lost = world.redis.rollBack();
+    if (world.planted !== 'SAME_REDIS_ID') then();
+    world.trace.add('redis', `rolled back by ${lost} writes, now ${world.redis.node.redisId}`);
   });
 }
 

@@ -1,10 +1,12 @@
 import { groupKeyText } from '../../src/domain/ids';
 import type { MemberId } from '../../src/domain/ids';
+import { HighestVersion } from '../../src/client/versions/highest-version';
 import { BaseMember } from './base-member';
 import { FaultPlan } from './faults';
 import type { FaultKind } from './faults';
 import { Judge } from './judge';
 import type { SimulatedMember } from './member';
+import { SimulatedPublisher } from './publisher';
 import { SeededRandom } from './random';
 import { Scheduler, SimulatedProcess } from './scheduler';
 import { SdkMember } from './sdk-member';
@@ -18,10 +20,18 @@ import { Trace } from './trace';
 const OPERATOR_RETRY_MS = 300;
 const NUMBER_OF_COORDINATORS = 2;
 
+/**
+ * Something that must not be, to see that it is noticed:
+ * LONG_LEASE     clients of the base kind believe in their lease for longer than they may
+ * SAME_REDIS_ID  a server that lost writes says that it is the one from before (outside of the guarantee)
+ */
+export type PlantedFault = 'LONG_LEASE' | 'SAME_REDIS_ID';
+
 export interface WorldOptions {
   readonly seed: number;
   readonly keepsTrace: boolean;
   readonly without: ReadonlySet<FaultKind>;
+  readonly planted?: PlantedFault;
 }
 
 /** One simulated world: a Redis, coordinators, clients, a network between them, an operator, and faults. */
@@ -35,12 +45,15 @@ export class World {
   readonly network: SimulatedNetwork;
   readonly members: SimulatedMember[] = [];
   readonly shardCount: number;
+  private readonly keptVersions = new Map<string, HighestVersion>();
   private coordinatorCount = 0;
   private memberCount = 0;
   private memberIds = 0;
+  readonly planted: PlantedFault | null;
   private isCreating = false;
 
-  constructor({ seed, keepsTrace, without }: WorldOptions) {
+  constructor({ seed, keepsTrace, without, planted }: WorldOptions) {
+    this.planted = planted ?? null;
     this.random = new SeededRandom(seed);
     this.plan = new FaultPlan(this.random, without);
     this.trace = new Trace(keepsTrace, this.scheduler);
@@ -55,6 +68,7 @@ export class World {
     for (let i = 0; i < members; i += 1) {
       this.scheduler.after(this.random.between(20, 2_000), null, () => this.startMember(this.newMemberId()));
     }
+    if (this.random.chance(0.5)) new SimulatedPublisher(this, this.network, this.judge);
     for (const [kind, meanWaitMs] of this.plan.timed) this.strikeLater(kind, meanWaitMs);
   }
 
@@ -75,7 +89,8 @@ export class World {
     this.memberCount += 1;
     const process = new SimulatedProcess(`${memberId}/${this.memberCount}`);
     const coordinator = this.network.portOf(process);
-    const parts = { world: this, judge: this.judge, process, memberId, coordinator };
+    const highestVersion = this.highestVersionOf(memberId);
+    const parts = { world: this, judge: this.judge, process, memberId, coordinator, highestVersion };
     const member = this.random.chance(0.35) ? new BaseMember(parts) : new SdkMember(parts);
     this.members.push(member);
     this.judge.members.add(member);
@@ -86,6 +101,14 @@ export class World {
     this.trace.add(process.name, `starts as a ${member instanceof BaseMember ? 'base' : 'SDK'} client`);
     this.scheduler.after(0, process, () => member.start());
     return member;
+  }
+
+  /** With a version store, a process knows what the one before it had seen. */
+  private highestVersionOf(memberId: string): HighestVersion {
+    const kept = this.random.chance(0.5) ? this.keptVersions.get(memberId) : undefined;
+    const highestVersion = kept ?? new HighestVersion();
+    this.keptVersions.set(memberId, highestVersion);
+    return highestVersion;
   }
 
   stopMember(member: SimulatedMember): void {
