@@ -9,6 +9,7 @@ const LEVELS = {
   contract: { timeoutMs: 30_000 },
   lua: { timeoutMs: 30_000 },
   flow: { timeoutMs: 30_000 },
+  exploration: { timeoutMs: 240_000 },
   simulation: { timeoutMs: 240_000 },
   integration: { timeoutMs: 60_000 },
   fault: { timeoutMs: 120_000 },
