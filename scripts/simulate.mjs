@@ -30,7 +30,14 @@ async function main(given) {
   await runAll(compiled, options, totals);
   totals.print((performance.now() - startedAtMs) / 1_000);
   for (const { seed } of totals.failures.slice(0, SHOWN_TRACES)) showTail(seed, options);
-  return totals.failures.length > 0 ? 1 : 0;
+  const rare = totals.rareFaults(await kindsOf(compiled, options));
+  if (rare.length > 0) console.log(`too rare to prove anything: ${rare.join(', ')}`);
+  return totals.failures.length + rare.length > 0 ? 1 : 0;
+}
+
+async function kindsOf(compiled, { without }) {
+  const { default: faults } = await import(compiled.faults);
+  return faults.FAULT_KINDS.filter((kind) => !without.includes(kind));
 }
 
 async function traceOne(compiled, { from, without }) {

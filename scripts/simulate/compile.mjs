@@ -27,6 +27,7 @@ export function compileSimulation() {
   for (const folder of FOLDERS) compileFolder(join(root, folder), join(out, folder));
   return {
     entry: pathToFileURL(join(out, 'test', 'simulation', 'schedule.js')).href,
+    faults: pathToFileURL(join(out, 'test', 'simulation', 'faults.js')).href,
     worker: new URL('./worker.mjs', import.meta.url),
   };
 }

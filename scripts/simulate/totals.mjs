@@ -1,3 +1,8 @@
+/** Of so many schedules on, a kind of fault that struck less often than this is a hole in the simulation. */
+const SCHEDULES_OF_A_FULL_RUN = 10_000;
+const LEAST_STRIKES = 1_000;
+const PROGRESS_EVERY = 1_000;
+
 /** The sum of what many schedules did. */
 export class Totals {
   failures = [];
@@ -16,6 +21,15 @@ export class Totals {
     addAll(this.#faults, faults);
     addAll(this.#coverage, coverage);
     if (violations.length > 0) this.failures.push({ seed, violations });
+    // For whoever waits; the result goes to the other stream.
+    if (this.#schedules % PROGRESS_EVERY === 0)
+      console.error(`${this.#schedules} schedules, ${this.failures.length} violated`);
+  }
+
+  /** Kinds of faults, of those given, that struck too rarely for so many schedules. */
+  rareFaults(kinds) {
+    if (this.#schedules < SCHEDULES_OF_A_FULL_RUN) return [];
+    return kinds.filter((kind) => (this.#faults.get(kind) ?? 0) < LEAST_STRIKES);
   }
 
   print(seconds) {

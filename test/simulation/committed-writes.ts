@@ -14,6 +14,8 @@ export class CommittedWrites {
   readonly grants = new Map<string, string>();
   /** The largest number that was drawn from the clock. */
   largestDrawn = 0;
+  /** Of those, as far as Redis may have lost the writes that drew them. */
+  largestForgotten = 0;
   checks = 0;
   private readonly byWriteId = new Map<string, GroupMetadata>();
   private readonly versions = new Set<number>();
@@ -34,6 +36,11 @@ export class CommittedWrites {
     this.checkEpochs(base, next);
     next.shards.forEach((shard, index) => this.checkShard(base, next, index, shard));
     this.largestDrawn = Math.max(this.largestDrawn, next.metadataVersion, next.lastMemberEpoch);
+  }
+
+  /** Redis lost writes. */
+  forgotten(): void {
+    this.largestForgotten = this.largestDrawn;
   }
 
   metadataOf(writeId: string): GroupMetadata | null {

@@ -14,7 +14,7 @@ export function whatIsMissing(world: World): string[] {
   const running = world.runningMembers();
   const recorded = [...metadata.members.values()].filter(isLive);
   const missing: string[] = [];
-  if ((metadata.correction ?? null) !== null) missing.push('a correction round is active');
+  if (metadata.correction !== null) missing.push('a correction round is active');
   const stateWanted = running.length === 0 ? 'EMPTY' : 'STABLE';
   const state = groupState(metadata);
   if (state !== stateWanted) missing.push(`the group is ${state}`);

@@ -140,7 +140,15 @@ export class Judge {
     const before = baseWriteId === null ? null : this.writes.metadataOf(baseWriteId);
     this.writes.committed(baseWriteId, next, this.recordedLeases());
     if (this.trace.isOn) this.trace.add('redis', `WRITE ${describe(next)}`);
-    if (before !== null) this.checkExpired(before, next);
+    if (before === null) return;
+    this.checkExpired(before, next);
+    this.countRounds(before, next);
+  }
+
+  private countRounds({ correction: before }: GroupMetadata, { correction: now }: GroupMetadata): void {
+    if (now !== null && now.roundVersion !== before?.roundVersion)
+      this.coverage.count(`round started${before === null ? '' : ' anew'}: ${now.cause}`);
+    if (now === null && before !== null) this.coverage.count('round ended');
   }
 
   private created(): void {
@@ -203,7 +211,7 @@ function describe(metadata: GroupMetadata): string {
     const drain = occupancy.kind === 'HELD' && occupancy.drain !== null ? '!' : '';
     return `${index}:${held}${drain}#${short(lastToken)}>${target ?? '-'}`;
   });
-  const round = (metadata.correction ?? null) === null ? '' : ' ROUND';
+  const round = metadata.correction === null ? '' : ' ROUND';
   return `v${short(metadata.metadataVersion)}${round} [${members.join(' ')}] [${shards.join(' ')}]`;
 }
 

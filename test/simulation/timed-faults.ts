@@ -8,7 +8,7 @@ import { BaseMember } from './base-member';
 const SHORT_PAUSE_MS = { low: 100, high: 2_500 } as const;
 const LONG_PAUSE_MS = { low: 3_000, high: 9_000 } as const;
 /** Above what counts as drift of a clock (docs/protocol.md, quiet period), slow calls included. */
-const CLOCK_JUMP_MS = { low: 2_000, high: 8_000 } as const;
+const CLOCK_JUMP_MS = { low: 1_100, high: 8_000 } as const;
 const MAX_MEMBERS = 5;
 
 /** What each fault does to the world. @returns false when there was nothing to do it to. */
@@ -130,6 +130,7 @@ function rollBack(world: World, then: () => void): boolean {
   if (world.redis.clockMs() <= world.judge.writes.largestDrawn) return false;
   return redisAway(world, 0, 1_500, () => {
     const lost = world.redis.rollBack();
+    world.judge.writes.forgotten();
     if (world.planted !== 'SAME_REDIS_ID') then();
     world.trace.add('redis', `rolled back by ${lost} writes, now ${world.redis.node.redisId}`);
   });
@@ -147,6 +148,9 @@ function redisAway(world: World, lowMs: number, highMs: number, whenAway: () => 
 }
 
 function jumpClock(world: World, sign: 1 | -1): boolean {
-  world.redis.jumpClock(sign * Math.ceil(world.random.between(CLOCK_JUMP_MS.low, CLOCK_JUMP_MS.high)));
+  const byMs = sign * Math.ceil(world.random.between(CLOCK_JUMP_MS.low, CLOCK_JUMP_MS.high));
+  // The same assumption, from the other side: the clock is not set back behind numbers that Redis has forgotten.
+  if (world.redis.clockMs() + byMs <= world.judge.writes.largestForgotten) return false;
+  world.redis.jumpClock(byMs);
   return true;
 }
