@@ -63,13 +63,6 @@ export class Explorer {
     for (let from = 0; from < this.table.size && !this.isOver(); depth += 1) {
       const until = this.table.size;
       for (let state = from; state < until && !this.isOver(); state += 1) this.visit(state);
-      console.error(
-        depth,
-        until,
-        this.transitions.cells.groups.values.length,
-        this.transitions.cells.clients.values.length,
-        this.transitions.cells.messages.values.length,
-      );
       from = until;
     }
     if (!this.isOver() && !this.isRestless()) this.checkFairness();

@@ -74,6 +74,7 @@ export class Transitions {
   }
 
   expand(row: Int32Array, sink: Sink): void {
+    this.rollback(row, sink); // first, as nothing comes to rest before
     for (let position = 0; position < this.clientCount; position += 1) this.answers(row, position, sink);
     for (let position = 0; position < this.clientCount; position += 1) this.deliveries(row, position, sink);
     this.strays(row, sink);
@@ -89,7 +90,6 @@ export class Transitions {
     );
     this.clock(row, sink);
     for (let position = 0; position < this.clientCount; position += 1) this.faults(row, position, sink);
-    this.rollback(row, sink);
   }
 
   /** What must hold in every state; null when it does. */
