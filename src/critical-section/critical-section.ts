@@ -3,10 +3,10 @@ import type { GroupKey } from '../domain/ids';
 import { groupKeyText } from '../domain/ids';
 import type { LeaseFastPath } from './lease-fast-path';
 import type { LocalMutex } from './local-mutex';
-import { PendingCommand, type CommandOptions } from './pending-command';
+import { PendingCommand } from './pending-command';
 import { CoordinatorTerminatingError, SectionQueueFullError } from './section-errors';
 import type { SectionMetrics } from './section-metrics';
-import type { SectionResult } from './section-request';
+import type { CommandOptions, SectionResult } from './section-request';
 import type { ShutdownGate } from './shutdown-gate';
 
 export interface CriticalSectionParts {

@@ -1,4 +1,5 @@
 import type { RoundCause } from '../domain/group/group-metadata';
+import type { CommittedChange } from '../metrics/tenure-changes';
 import type { CommitOutcome } from '../store/metadata-store';
 
 export type DecisionOutcome =
@@ -16,6 +17,8 @@ export interface SectionMetrics {
   /** A section from having the lock to its answer, milliseconds, with the number of commands decided in it. */
   sectionEnded(ms: number, batchSize: number): void;
   commitRefused(kind: Exclude<CommitOutcome['kind'], 'COMMITTED'> | 'OVER_BUDGET'): void;
+  /** A write that moved the group, with what it was before. */
+  committed(change: CommittedChange): void;
   queueFull(): void;
   decided(command: string, outcome: DecisionOutcome): void;
   /** Heartbeats answered without lock and load. */
@@ -40,6 +43,7 @@ export const NO_SECTION_METRICS: SectionMetrics = {
   lockWaited: () => undefined,
   sectionEnded: () => undefined,
   commitRefused: () => undefined,
+  committed: () => undefined,
   queueFull: () => undefined,
   decided: () => undefined,
   fastPathHit: () => undefined,

@@ -1,7 +1,14 @@
 import type { Effect, GroupCommand, GroupState } from '../domain/coordinator/decision';
 import type { GroupKey } from '../domain/ids';
-import type { CommandOptions } from './pending-command';
 import type { StateConflictError } from './section-errors';
+
+/** How a command differs from the usual one. */
+export interface CommandOptions {
+  /** Asked by the event loop: take the group out of the index, under its lock, if it does not exist. */
+  readonly removesPhantom?: boolean;
+  /** What is stored may be corrupt: the command is then decided as if the group did not exist, and what it makes replaces it. */
+  readonly replacesCorrupt?: boolean;
+}
 
 /** What became of a command. */
 export interface SectionResult<Reply> {

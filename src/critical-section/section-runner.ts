@@ -182,8 +182,17 @@ export class SectionRunner {
     confirmed.confirmLocked(text, committed, indexedDueMs);
     if (committed.metadata === null) await this.removeFromIndex(key);
     this.settle(turn.items, intent.decided, committed);
-    if (commit.announce) watch.committed(key, committed);
+    if (commit.announce) {
+      watch.committed(key, committed);
+      this.measure(turn.items, intent, committed);
+    }
     return true;
+  }
+
+  private measure(items: readonly PendingCommand[], { loaded, nowMs }: Intent, committed: GroupState): void {
+    const { metrics, options } = this.parts;
+    const commands = items.map(({ command }) => command.name);
+    metrics.committed({ before: loaded, after: committed, commands, nowMs, timing: options.timing });
   }
 
   private async refused(
