@@ -52,8 +52,8 @@ const NONE: TenureChanges = { joins: [], ends: [] };
 export function tenureChanges(change: CommittedChange): TenureChanges {
   const before = change.before.metadata;
   const after = change.after.metadata;
-  // A change of shards alone leaves the members the same object.
-  if (before === null || before.members === after?.members) return before === null ? joinsOf(after) : NONE;
+  // Tenures of a group that was restored began before; a change of shards alone leaves the members the same object.
+  if (before === null || before.members === after?.members) return NONE;
   const ends: TenureEnd[] = [];
   for (const member of before.members.values()) {
     if (!isLive(member)) continue;
@@ -66,10 +66,6 @@ export function tenureChanges(change: CommittedChange): TenureChanges {
     if (known?.memberEpoch !== member.memberEpoch) joins.push(known === undefined ? 'JOINED' : 'REJOINED');
   }
   return { joins, ends };
-}
-
-function joinsOf(after: GroupMetadata | null): TenureChanges {
-  return { joins: [...(after?.members.values() ?? [])].map(() => 'JOINED'), ends: [] };
 }
 
 function endOf(

@@ -97,6 +97,7 @@ describe('metrics', () => {
 
   it('count tenures that begin and end, and tell what the event loop saw of the groups', async () => {
     const group = '/coord/v1/streams/seen/groups/g';
+    const before = await served();
     const seen = await startCoordinatorApp(redis.url, {
       COORD_ID: 'seeing',
       COORD_TICK_INTERVAL_MS: '50',
@@ -124,6 +125,10 @@ describe('metrics', () => {
       expect(valueOf(text, 'redis_stream_coord_loop_last_pass_age_seconds')).toBeLessThan(5);
       expect(valueOf(text, 'redis_stream_coord_groups{state="EMPTY"}')).toBeGreaterThanOrEqual(1);
       expect(valueOf(text, 'redis_stream_coord_migrations_active')).toBe(0);
+      const expired = 'redis_stream_coord_tenures_ended_total{reason="EXPIRED"}';
+      expect(valueOf(text, expired) - valueOf(before, expired)).toBe(2);
+      const joined = 'redis_stream_coord_member_joins_total{kind="JOINED"}';
+      expect(valueOf(text, joined) - valueOf(before, joined)).toBe(2);
     } finally {
       await redis.cli('DEL', 'redis-stream:coord:{broken:g}:metadata');
       await seen.close();
