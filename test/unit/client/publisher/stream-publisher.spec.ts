@@ -152,7 +152,7 @@ describe('a stream that is missing', () => {
 });
 
 describe('the routing lease of a publisher', () => {
-  it('lets publishes go on while the coordinator is away, and fails them when it is over', async () => {
+  it('expires during an outage of the coordinator: publish fails closed, and not before that', async () => {
     appender.answerWith = () => APPENDED;
     world.routing = () => routingOf(5, { leaseMs: 1_000, refreshMs: 200 });
     const publisher = world.publisherOf();
