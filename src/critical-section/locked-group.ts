@@ -29,9 +29,14 @@ export function replacesCorrupt({ options }: PendingCommand): boolean {
   return options.replacesCorrupt === true;
 }
 
-/** Whether Redis held `known` before, and lost it since. */
+/**
+ * Whether Redis held `known` before, and lost it since. A group that is missing may have been deleted by another coordinator:
+ * either way its members may read for a lease more, which whoever creates it anew has to know.
+ */
 export function isRegression(known: GroupMetadata | null, loaded: GroupMetadata | null): boolean {
-  if (known === null || loaded === null || known.incarnation !== loaded.incarnation) return false;
+  if (known === null) return false;
+  if (loaded === null) return true;
+  if (known.incarnation !== loaded.incarnation) return false;
   return (
     known.storeRevision > loaded.storeRevision ||
     (known.storeRevision === loaded.storeRevision && known.writeId !== loaded.writeId)

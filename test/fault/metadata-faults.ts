@@ -10,7 +10,7 @@ export interface MetadataFault {
   readonly errorCode: 'GROUP_NOT_FOUND' | 'METADATA_CORRUPT' | 'METADATA_SCHEMA_UNSUPPORTED';
   /** A series of /metrics that counts it. */
   readonly metric: string;
-  /** The streams are gone as well, and all that told of a former life of the group. */
+  /** The streams are gone as well; that the group had a former life nobody knows but the coordinator. */
   readonly losesAll?: boolean;
 }
 

@@ -142,8 +142,7 @@ describe('a group with a live consumer and a publisher', () => {
         consumer.lines('assigned').slice(from, from + SHARDS),
       );
       for (const { atMs, fencingToken } of after!) {
-        // With nothing left that tells of a former life the coordinator cannot wait for it. Here its leases are over.
-        if (fault.losesAll !== true) expect(atMs).toBeGreaterThanOrEqual(createdMs + leaseTtlMs);
+        expect(atMs).toBeGreaterThanOrEqual(createdMs + leaseTtlMs);
         expect(fencingToken).toBeGreaterThan(Math.max(...before!.map((line) => line.fencingToken!)));
       }
       await traffic.untilPublished(GO_ON_FOR, PATIENCE_MS);

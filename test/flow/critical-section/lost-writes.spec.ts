@@ -100,6 +100,17 @@ describe('what a decision is told of writes that Redis lost', () => {
     expect(contexts[0]?.remembered).toBe(lost);
   });
 
+  it('is not forgotten over requests that find the group missing: who creates it anew waits for its members', async () => {
+    const lost = known()!;
+    world.node.restore({ ...world.node.snapshot(), groups: new Map() });
+    expect(await coordinator.run(look)).toBeNull();
+    expect(await coordinator.run(look)).toBeNull();
+    await coordinator.createGroup(3);
+    expect(known()).not.toBe(lost);
+    const { grantsFromMs, createdAtMs } = known()!;
+    expect(grantsFromMs).toBeGreaterThan(createdAtMs);
+  });
+
   it('is not committed on another Redis than the one that was read, but decided again on that one', async () => {
     let hasFailedOver = false;
     coordinator.before = (call) => {
