@@ -16,7 +16,7 @@ export interface Exchange {
 interface Tenure {
   memberEpoch: number;
   metadataVersion: number;
-  ownedShards: readonly unknown[];
+  ownedShards: HeartbeatAnswer['assignment']['assignedShards'];
 }
 
 /** Between two requests of one sender. */
@@ -99,8 +99,14 @@ export class MemberTraffic {
     memberId: string,
     { status, memberEpoch, metadataVersion, assignment }: HeartbeatAnswer,
   ): void {
-    if (status !== 'OK') return;
-    this.tenures.set(memberId, { memberEpoch, metadataVersion, ownedShards: assignment.assignedShards });
+    const { assignedShards } = assignment;
+    if (status === 'OK')
+      this.tenures.set(memberId, { memberEpoch, metadataVersion, ownedShards: assignedShards });
+    if (status !== 'SYNC_METADATA' && status !== 'REVOKE_PENDING') return;
+    // Keeps what it has and may keep, starts nothing; what it has to give up it gives up at once.
+    const kept = new Set(assignedShards.map(({ shardIndex }) => shardIndex));
+    const ownedShards = this.tenureOf(memberId).ownedShards.filter(({ shardIndex }) => kept.has(shardIndex));
+    this.tenures.set(memberId, { memberEpoch, metadataVersion, ownedShards });
   }
 
   private async record(kind: Exchange['kind'], send: () => Promise<Answer>): Promise<Exchange> {

@@ -8,6 +8,7 @@ const DEADLINE_MS = 10_000;
 const CASES: readonly RedisFaultCase[] = [
   {
     name: 'is stopped, and started again with its data',
+    isAnotherRedis: true,
     options: { appendOnly: true },
     begin: (redis) => redis.kill(),
     proof: (redis) => expect(redis.cli('PING')).rejects.toThrow(),

@@ -43,6 +43,7 @@ let other: RedisServer | null = null;
 
 const READ_ONLY: RedisFaultCase = {
   name: 'becomes a read-only replica, and master again',
+  isAnotherRedis: true,
   // A failover and its way back: the other one has had a copy all the time.
   prepare: async (redis) => {
     other = await startRedisServer({ replicaOf: { port: redis.port } });
