@@ -82,16 +82,21 @@ export class StreamRegistration {
     throw writtenByOthers(key);
   }
 
-  /** Removes a deleted group, unless it was created anew meanwhile. `leasesEndMs` null: nobody knows, a whole lease. */
+  /**
+   * Removes a deleted group, unless it was created anew meanwhile, and records when its members have stopped at the latest, also
+   * of a group that was not registered (a registration can get lost between a deletion and a creation that run at once).
+   * `leasesEndMs` null: nobody knows, a whole lease.
+   */
   async deregister(key: GroupKey, leasesEndMs: EpochMillis | null): Promise<void> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const record = await this.isRegistered(key);
-      if (record === null) return;
+      const record = await this.registry.load(key.streamPrefix);
+      const isRegistered = record?.consumerGroups.includes(key.consumerGroup) === true;
       const { metadata, redisNowMs } = await this.reader.read(key);
       if (metadata !== null) return;
       const endMs = leasesEndMs ?? this.leaseFrom(redisNowMs);
-      const next = withoutGroup(record, key, endMs, redisNowMs);
-      if (await this.registry.save(key.streamPrefix, record.revision, next)) return;
+      if (!isRegistered && (leasesEndMs === null || endMs <= redisNowMs)) return;
+      const next = withoutGroup(record ?? NO_RECORD, key, endMs, redisNowMs);
+      if (await this.registry.save(key.streamPrefix, record?.revision ?? null, next)) return;
     }
     throw writtenByOthers(key);
   }
@@ -119,6 +124,8 @@ function writtenByOthers({ streamPrefix }: GroupKey): ApiError {
   );
 }
 
+const NO_RECORD = { shardCount: 0, consumerGroups: [], formerLives: new Map<string, EpochMillis>() };
+
 type NextRecord = Omit<StreamRecord, 'revision'>;
 
 function withGroup(
@@ -132,14 +139,10 @@ function withGroup(
   return { shardCount, consumerGroups: [...others, key.consumerGroup].sort(), formerLives };
 }
 
-function withoutGroup(
-  record: StreamRecord,
-  key: GroupKey,
-  endMs: EpochMillis,
-  nowMs: EpochMillis,
-): NextRecord {
+function withoutGroup(record: NextRecord, key: GroupKey, endMs: EpochMillis, nowMs: EpochMillis): NextRecord {
   const formerLives = new Map(remembered(record, nowMs));
-  if (endMs > nowMs) formerLives.set(key.consumerGroup, endMs); // else nobody reads any more
+  const knownMs = formerLives.get(key.consumerGroup) ?? endMs;
+  if (endMs > nowMs) formerLives.set(key.consumerGroup, knownMs > endMs ? knownMs : endMs); // else nobody reads any more
   return {
     shardCount: record.shardCount,
     consumerGroups: record.consumerGroups.filter((name) => name !== key.consumerGroup),
@@ -151,7 +154,10 @@ function withoutGroup(
  * What is over is remembered for a while, too: the clock that says so may have jumped, which the creation of the group finds
  * out. Beyond so many the oldest are forgotten.
  */
-function remembered({ formerLives }: StreamRecord, nowMs: EpochMillis): ReadonlyMap<string, EpochMillis> {
+function remembered(
+  { formerLives }: Pick<StreamRecord, 'formerLives'>,
+  nowMs: EpochMillis,
+): ReadonlyMap<string, EpochMillis> {
   const ended = [...formerLives]
     .filter(([, endMs]) => endMs <= nowMs)
     .sort(([, one], [, other]) => other - one);

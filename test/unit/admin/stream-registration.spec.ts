@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import { StreamRegistration } from '../../../src/admin/stream-registration';
+import type { CoordinatorOptions } from '../../../src/config/coordinator-options';
+import type { GroupReader } from '../../../src/critical-section/group-reader';
+import type { EpochMillis } from '../../../src/domain/time';
+import { MemoryNode } from '../../../src/store/memory/memory-node';
+import { MemoryStreamRegistry } from '../../../src/store/memory/memory-streams';
+import { KEY } from '../../flow/critical-section/section-world';
+
+const LEASE_MS = 15_000;
+
+/** Of a stream whose group has no metadata. */
+function registration() {
+  const clock = { nowMs: 1_000_000 };
+  const registry = new MemoryStreamRegistry(new MemoryNode(() => clock.nowMs as EpochMillis));
+  const options = {
+    timing: { memberLeaseTtlMs: LEASE_MS },
+    defaultShardCount: 4,
+  } as unknown as CoordinatorOptions;
+  const reader = {
+    read: () => Promise.resolve({ metadata: null, redisNowMs: clock.nowMs as EpochMillis }),
+  } as unknown as GroupReader;
+  return { clock, registry, registered: new StreamRegistration(registry, options, reader) };
+}
+
+describe('the registration of a deleted group', () => {
+  it('remembers when its members have stopped, until it is created again', async () => {
+    const { clock, registered } = registration();
+    await registered.register(KEY, 2);
+    await registered.deregister(KEY, (clock.nowMs + 5_000) as EpochMillis);
+    expect(await registered.isRegistered(KEY)).toBeNull();
+    expect(await registered.register(KEY, 2)).toMatchObject({ grantsFromMs: clock.nowMs + 5_000 });
+  });
+
+  // Found by the simulation: a creation and a deletion at once left the group without a registration.
+  it('remembers it although the group was not registered', async () => {
+    const { clock, registered } = registration();
+    await registered.deregister(KEY, (clock.nowMs + 5_000) as EpochMillis);
+    expect(await registered.register(KEY, 2)).toMatchObject({
+      shardCount: 2,
+      grantsFromMs: clock.nowMs + 5_000,
+    });
+  });
+
+  it('keeps the latest end when a life ended before the members of the one before have stopped', async () => {
+    const { clock, registered } = registration();
+    await registered.deregister(KEY, (clock.nowMs + 5_000) as EpochMillis);
+    await registered.deregister(KEY, (clock.nowMs + 1_000) as EpochMillis);
+    expect(await registered.register(KEY, 2)).toMatchObject({ grantsFromMs: clock.nowMs + 5_000 });
+  });
+
+  it('leaves nothing behind when nobody reads any more', async () => {
+    const { clock, registry, registered } = registration();
+    await registered.register(KEY, 2);
+    await registered.deregister(KEY, clock.nowMs as EpochMillis);
+    expect(await registry.load(KEY.streamPrefix)).toBeNull();
+    await registered.deregister(KEY, clock.nowMs as EpochMillis);
+    expect(await registry.load(KEY.streamPrefix)).toBeNull();
+  });
+
+  it('waits a whole lease when it is registered and has no metadata', async () => {
+    const { clock, registered } = registration();
+    await registered.register(KEY, 2);
+    expect(await registered.register(KEY, 2)).toMatchObject({ grantsFromMs: clock.nowMs + LEASE_MS });
+  });
+});
