@@ -6,8 +6,8 @@ import { CommandProbe } from '../redis/command-probe';
 /** The probe sends a command of each kind; readiness must turn within 2 s of a change of the ACL. */
 const PROBE_INTERVAL_MS = 500;
 
-/** Without these a coordinator does its work all the same: notices are hints, and scanning is for repair. */
-const DISPENSABLE: ReadonlySet<string> = new Set(['PUBLISH', 'SCAN']);
+/** Without these a coordinator does its work all the same: notices are hints, scanning is for repair, the rest for `explain`. */
+const DISPENSABLE: ReadonlySet<string> = new Set(['PUBLISH', 'SCAN', 'XINFO', 'XRANGE']);
 
 /** Remembers which Redis commands the ACL does not permit, and asks again when somebody wants to know, twice a second at most. */
 @Injectable()

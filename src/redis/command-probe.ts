@@ -59,6 +59,8 @@ function probeLines(keyPrefix: string): readonly RedisCommandLine[] {
     ['ZRANGEBYSCORE', zset, '-inf', 0],
     ['ZREM', zset, 'member'],
     ['XGROUP', 'CREATE', stream, 'group', '0'], // refused by Redis: there is no such stream
+    ['XINFO', 'GROUPS', stream], // refused likewise
+    ['XRANGE', stream, '-', '+', 'COUNT', 1],
     ['SCAN', 0, 'MATCH', text, 'COUNT', 1],
     ['PUBLISH', `${keyPrefix}:notices`, ''],
     ['EVAL', 'return 1', 0],

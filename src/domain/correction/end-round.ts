@@ -6,7 +6,7 @@ import { deadlineAfter, durationMs, isOver } from '../time';
 import { hasConflict } from './conflicts';
 
 /** Members that should have told by now are fenced after this many leases and one rebalance timeout. */
-const PATIENCE_LEASES = 2;
+export const PATIENCE_LEASES = 2;
 
 /** Excludes who keeps a round open for too long: who has not told, or goes on with a shard that is not its own. */
 export function fenceSilentMembers(transition: Transition): void {

@@ -1,3 +1,4 @@
+import { PATIENCE_LEASES } from '../correction/end-round';
 import type { MemberId, ShardIndex } from '../ids';
 import { isLive } from '../membership/member';
 import type { CoordinationTiming, EpochMillis } from '../time';
@@ -72,9 +73,6 @@ export interface RoundOutlook {
   readonly boundMs: EpochMillis;
 }
 
-/** Members that keep a round open are fenced after so many leases and one rebalance timeout. */
-const ROUND_PATIENCE_LEASES = 2;
-
 export function outlookOf(
   metadata: Pick<GroupMetadata, 'correction' | 'members'>,
   { memberLeaseTtlMs, rebalanceTimeoutMs }: WaitContext['timing'],
@@ -82,7 +80,7 @@ export function outlookOf(
   const { correction } = metadata;
   if (correction === null) return null;
   const { startedAtMs, silentUntilMs } = correction;
-  const patienceMs = ROUND_PATIENCE_LEASES * memberLeaseTtlMs + rebalanceTimeoutMs;
+  const patienceMs = PATIENCE_LEASES * memberLeaseTtlMs + rebalanceTimeoutMs;
   return {
     round: correction,
     pendingMembers: membersToTell(metadata, correction),
