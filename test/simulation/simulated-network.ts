@@ -120,10 +120,14 @@ export class SimulatedNetwork {
     if (!plan.strikes('REQUEST_LOST')) {
       this.arriveLater(client, call, address, this.wayMs('REQUEST_DELAYED'), onFailure);
     }
-    if (!plan.strikes('REQUEST_DUPLICATED')) return;
-    const delayMs = random.between(DUPLICATE_DELAY_MS.low, DUPLICATE_DELAY_MS.high);
-    // A copy that was kept somewhere on the way: it may arrive long after its sender went on.
-    this.arriveLater(client, call, random.below(this.coordinators.length), delayMs, () => undefined);
+    // Late copies of a report that a shard was let go are the dangerous ones: they get more chances.
+    const chances = call.body.revokingShards?.some(({ state }) => state === 'REVOKED') === true ? 4 : 1;
+    for (let i = 0; i < chances; i += 1) {
+      if (!plan.strikes('REQUEST_DUPLICATED')) continue;
+      const delayMs = random.between(DUPLICATE_DELAY_MS.low, DUPLICATE_DELAY_MS.high);
+      // A copy that was kept somewhere on the way: it may arrive long after its sender went on.
+      this.arriveLater(client, call, random.below(this.coordinators.length), delayMs, () => undefined);
+    }
   }
 
   private arriveLater(

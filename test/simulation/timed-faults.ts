@@ -126,14 +126,19 @@ function restartLater(world: World, memberId: string): void {
 }
 
 function rollBack(world: World, then: () => void): boolean {
-  // What docs/protocol.md assumes of clocks after a failover: they are ahead of every number that was drawn before.
-  if (world.redis.clockMs() <= world.judge.writes.largestDrawn) return false;
+  if (!isClockAhead(world)) return false;
   return redisAway(world, 0, 1_500, () => {
+    if (!isClockAhead(world)) return; // it was set back meanwhile
     const lost = world.redis.rollBack();
-    world.judge.writes.forgotten();
+    world.rolledBack();
     if (world.planted !== 'SAME_REDIS_ID') then();
     world.trace.add('redis', `rolled back by ${lost} writes, now ${world.redis.node.redisId}`);
   });
+}
+
+/** What docs/protocol.md assumes of clocks after a failover: they are ahead of every number that was drawn before. */
+function isClockAhead({ redis, judge }: World): boolean {
+  return redis.clockMs() > judge.writes.largestDrawn;
 }
 
 function redisAway(world: World, lowMs: number, highMs: number, whenAway: () => void): boolean {

@@ -14,7 +14,7 @@ import { SimulatedCoordinator } from './simulated-coordinator';
 import { SimulatedNetwork } from './simulated-network';
 import { SimulatedRedis } from './simulated-redis';
 import { TIMED_FAULT_EFFECTS } from './timed-faults';
-import { KEY } from './timing';
+import { KEY, TIMING } from './timing';
 import { Trace } from './trace';
 
 const OPERATOR_RETRY_MS = 300;
@@ -51,6 +51,7 @@ export class World {
   private memberIds = 0;
   readonly planted: PlantedFault | null;
   private isCreating = false;
+  private rolledBackAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ seed, keepsTrace, without, planted }: WorldOptions) {
     this.planted = planted ?? null;
@@ -163,7 +164,7 @@ export class World {
       }
       // As after a failover, docs/protocol.md assumes that the clock is ahead of every number that was drawn before.
       const isClockAhead = this.redis.clockMs() > this.judge.writes.largestDrawn;
-      if (!this.hasGroup() && isClockAhead) this.create();
+      if (!this.hasGroup() && isClockAhead && !this.isRollbackFresh()) this.create();
       this.scheduler.after(OPERATOR_RETRY_MS, null, attempt);
     };
     this.scheduler.after(delayMs, null, attempt);
@@ -172,6 +173,19 @@ export class World {
   private create(): void {
     this.judge.requestedCreations += 1;
     this.operate('create', async (coordinator) => coordinator.createGroup(this.shardCount));
+  }
+
+  rolledBack(): void {
+    this.judge.writes.forgotten();
+    this.rolledBackAtMs = this.scheduler.nowMs;
+  }
+
+  /**
+   * A rollback may have lost the creation of a group whose members still read: nobody can know of them, so an operator who
+   * creates it again waits for a lease (docs/protocol.md, Metadata correction: the same goes for one who restores it).
+   */
+  private isRollbackFresh(): boolean {
+    return this.scheduler.nowMs - this.rolledBackAtMs <= TIMING.memberLeaseTtlMs;
   }
 
   /** From now on nothing breaks any more, and everything that broke is put right. */
