@@ -62,7 +62,7 @@ function exclude(transition: Transition, member: Member): void {
   const { memberId, memberEpoch } = member;
   vacate(transition, member, { kind: 'BLOCKED', memberId, memberEpoch, untilMs });
   keepConflictsUntil(transition, member, untilMs);
-  outlast(transition, untilMs);
+  outlast(transition, member, untilMs);
 }
 
 /** When a tenure has stopped reading at the latest. */

@@ -167,6 +167,20 @@ describe('a correction round', () => {
     expect(world.nowMs).toBeGreaterThanOrEqual(untilMs);
   });
 
+  // Each join of a client without instanceId begins a new tenure and excludes the one before.
+  it('is not kept open by a member that joins again and again', () => {
+    const { world, a, beforeRelease } = lostHandover();
+    world.rollBack(beforeRelease);
+    const restless = world.member('restless');
+    for (let third = 0; third < 4; third += 1) {
+      a.beat();
+      restless.join({ instanceId: null });
+      world.advance(LEASE_MS / 3);
+    }
+    a.beat(); // `b` is silent, and has expired by now
+    expect(world.metadata.correction).toBeNull();
+  });
+
   it('fences who does not tell, or drains for ever, after two leases and the rebalance timeout', () => {
     const { world, a, b, moving, beforeRelease } = lostHandover();
     world.rollBack(beforeRelease);
