@@ -13,7 +13,7 @@ describe('a coordinator that terminates, before its listener closes', () => {
   beforeAll(async () => {
     redis = await startRedisServer();
     coordinator = await startCoordinatorApp(redis.url);
-    expect((await coordinator.call('POST', GROUP, { ...BY, shardCount: 2 })).status).toBe(201);
+    expect((await coordinator.call('POST', GROUP, { ...BY, initialShardCount: 2 })).status).toBe(201);
     expect((await coordinator.call('GET', '/health/ready')).status).toBe(200);
     coordinator.app.get(ShutdownGate).close();
   });
