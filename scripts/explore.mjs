@@ -42,19 +42,21 @@ async function main(given) {
 async function exploreAll(worlds, isWriting) {
   const recorded = JSON.parse(readFileSync(countsFile, 'utf8'));
   const waiting = [...worlds];
+  const counted = {};
   let failures = 0;
   console.log('world                          states   transitions  depth  seconds');
   const work = async () => {
     for (let world = waiting.shift(); world !== undefined; world = waiting.shift()) {
-      if (!(await exploreOne(world, recorded, isWriting))) failures += 1;
+      if (!(await exploreOne(world, recorded, isWriting ? counted : null))) failures += 1;
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
-  if (isWriting) writeCounts(recorded);
+  if (isWriting) writeCounts(counted);
   return failures > 0 ? 1 : 0;
 }
 
-async function exploreOne({ name }, recorded, isWriting) {
+/** `counted`: takes the counts in; null: they must be those that are recorded. */
+async function exploreOne({ name }, recorded, counted) {
   const startedAtMs = performance.now();
   const result = await inProcessOfItsOwn(name);
   if (result === null) {
@@ -66,11 +68,11 @@ async function exploreOne({ name }, recorded, isWriting) {
   const columns = [counts.states, counts.transitions, counts.depth, seconds];
   const widths = [12, 14, 7, 9];
   const isSame = JSON.stringify(counts) === JSON.stringify(recorded[name]);
-  const remark = violation !== null ? '  VIOLATED' : isWriting || isSame ? '' : '  OTHER COUNTS';
+  const remark = violation !== null ? '  VIOLATED' : counted !== null || isSame ? '' : '  OTHER COUNTS';
   console.log(name.padEnd(25) + columns.map((value, i) => `${value}`.padStart(widths[i])).join('') + remark);
   if (violation !== null) console.log(violation);
-  else if (isWriting) recorded[name] = counts;
-  return violation === null && (isWriting || isSame);
+  else if (counted !== null) counted[name] = counts;
+  return violation === null && (counted !== null || isSame);
 }
 
 /** The memory of one world is given back before the next one begins. */
@@ -87,8 +89,10 @@ function inProcessOfItsOwn(name) {
   });
 }
 
-function writeCounts(recorded) {
-  const listed = WORLDS.filter(({ name }) => recorded[name] !== undefined);
-  const counts = Object.fromEntries(listed.map(({ name }) => [name, recorded[name]]));
+function writeCounts(counted) {
+  // Another run may have written meanwhile.
+  const all = { ...JSON.parse(readFileSync(countsFile, 'utf8')), ...counted };
+  const listed = WORLDS.filter(({ name }) => all[name] !== undefined);
+  const counts = Object.fromEntries(listed.map(({ name }) => [name, all[name]]));
   writeFileSync(countsFile, `${JSON.stringify(counts, null, 2)}\n`);
 }

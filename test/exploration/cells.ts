@@ -182,12 +182,13 @@ export class Cells {
     });
   }
 
-  send(client: number): { readonly client: number; readonly request: number } {
-    const known = this.sends[client];
+  send(client: number, isBare: boolean): { readonly client: number; readonly request: number } {
+    const key = client * 2 + (isBare ? 1 : 0);
+    const known = this.sends[key];
     if (known !== undefined) return known;
-    const sent = nextRequest(this.clients.at(client));
+    const sent = nextRequest(this.clients.at(client), isBare);
     const cells = { client: this.clients.intern(sent.client), request: this.messages.intern(sent.request) };
-    this.sends[client] = cells;
+    this.sends[key] = cells;
     return cells;
   }
 

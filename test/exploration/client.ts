@@ -106,7 +106,10 @@ export function nextForm(client: Client): Form {
   return client.phase === 'MEMBER' || (client.isLeaveRecorded && isRunning) ? 'BEAT' : 'LEAVE';
 }
 
-export function nextRequest(sender: Client): { readonly client: Client; readonly request: Request } {
+export function nextRequest(
+  sender: Client,
+  isBare: boolean,
+): { readonly client: Client; readonly request: Request } {
   const form = nextForm(sender);
   const { member, isBase } = sender;
   const isNewTenure = form === 'JOIN' && sender.instance < 0 && !isBase;
@@ -122,9 +125,10 @@ export function nextRequest(sender: Client): { readonly client: Client; readonly
     previousEpoch: isJoin ? client.previousEpoch : NONE,
     instance: form === 'BEAT' ? -1 : client.instance,
     version: client.version,
-    owned: isJoin ? 0 : client.reading,
-    draining: isJoin ? 0 : client.draining,
-    revoked: isJoin ? 0 : client.revoked,
+    isBare,
+    owned: isJoin || isBare ? 0 : client.reading,
+    draining: isJoin || isBare ? 0 : client.draining,
+    revoked: isJoin || isBare ? 0 : client.revoked,
   };
   return { client, request };
 }

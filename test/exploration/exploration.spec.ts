@@ -24,7 +24,11 @@ describe('everything that can happen in a small world', () => {
     console.log(stdout);
   });
 
-  it('has counts of every listed world and of no other', () => {
-    expect(Object.keys(counts).sort()).toEqual(WORLDS.map(({ name }) => name).sort());
+  it('has counts of every quick world, and of none that is not listed', () => {
+    const counted = Object.keys(counts);
+    expect(counted.filter((name) => !WORLDS.some((world) => world.name === name))).toEqual([]);
+    expect(counted).toEqual(
+      expect.arrayContaining(WORLDS.filter(({ isQuick }) => isQuick).map(({ name }) => name)),
+    );
   });
 });

@@ -17,6 +17,8 @@ export interface Request {
   readonly previousEpoch: number;
   readonly instance: number;
   readonly version: number;
+  /** Without lists: no news of what is read. */
+  readonly isBare: boolean;
   readonly owned: number;
   readonly draining: number;
   readonly revoked: number;
@@ -60,8 +62,8 @@ export function toHeartbeat(request: Request, memberId: MemberId): HeartbeatRequ
     previousEpoch: request.isBase || request.previousEpoch === NONE ? null : request.previousEpoch,
     maxConcurrency: 1,
     availableConcurrency: 1,
-    owned: new Set(bitsOf(request.owned) as ShardIndex[]),
-    revoking,
+    owned: request.isBare ? null : new Set(bitsOf(request.owned) as ShardIndex[]),
+    revoking: request.isBare ? null : revoking,
     progress: [],
   };
 }
@@ -101,6 +103,6 @@ export function isFollowed(status: Answer['status']): boolean {
 
 export function keyOfMessage(message: Message): string {
   return message.kind === 'REQUEST'
-    ? `${message.form}|${message.member}|${message.isBase}|${message.epoch}|${message.previousEpoch}|${message.instance}|${message.version}|${message.owned}|${message.draining}|${message.revoked}`
+    ? `${message.form}|${message.member}|${message.isBase}|${message.epoch}|${message.previousEpoch}|${message.instance}|${message.version}|${message.isBare}|${message.owned}|${message.draining}|${message.revoked}`
     : `${message.form}|${message.status}|${message.epoch}|${message.version}|${message.assigned}|${message.revoking}|${message.reported}`;
 }

@@ -34,6 +34,7 @@ function titleOf(step: Step | 'START', argument: number, { members }: WorldOptio
     STRAY: `the stray request ${argument} arrives`,
     STOP: `nothing of ${stopping} runs on shard ${argument % SHARDS_PER_CLIENT} any more`,
     SEND: `${who} heartbeats`,
+    SEND_BARE: `${who} heartbeats without telling what it reads`,
     TICK: 'the event loop looks',
     CLOCK: 'a step of the clock',
     LOSE: `${who} waits in vain`,

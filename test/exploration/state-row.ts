@@ -10,7 +10,7 @@ export const BUDGET = 2;
 /** Which Redis answers: a number that a rollback counts up. */
 export const REDIS = 3;
 export const STRAYS = 4;
-export const MAX_STRAYS = 4;
+export const MAX_STRAYS = 6;
 export const CLIENTS = STRAYS + MAX_STRAYS;
 export const AGES = 8;
 

@@ -26,7 +26,7 @@ import { NOW, STEP } from './model-time';
  */
 export const STEPS = [
   ...(['ANSWER', 'DELIVER', 'STRAY', 'STOP', 'SEND', 'TICK', 'CLOCK'] as const),
-  ...(['LOSE', 'DUPLICATE', 'RESTART', 'LEAVE', 'ROLLBACK'] as const),
+  ...(['SEND_BARE', 'LOSE', 'DUPLICATE', 'RESTART', 'LEAVE', 'ROLLBACK'] as const),
   // The same, and what they write is the first that Redis will lose.
   ...(['DELIVER_LOST', 'STRAY_LOST', 'TICK_LOST'] as const),
 ] as const;
@@ -241,11 +241,23 @@ export class Transitions {
     const recorded = this.cells.groups.at(row[GROUP] as number).metadata?.metadataVersion ?? 0;
     const hasNews = client.revoked !== 0 || client.version !== (recorded as number);
     if (!isDue && !hasNews) return;
-    const sent = this.cells.send(cell);
+    this.send(row, position, 'SEND', isDue, sink);
+    if (this.options.mayOmitLists && client.isBase && nextForm(client) === 'BEAT')
+      this.send(row, position, 'SEND_BARE', false, sink);
+  }
+
+  private send(
+    row: Int32Array,
+    position: number,
+    step: 'SEND' | 'SEND_BARE',
+    isFair: boolean,
+    sink: Sink,
+  ): void {
+    const sent = this.cells.send(row[clientAt(position)] as number, step === 'SEND_BARE');
     const next = this.begin(row);
     next[clientAt(position)] = sent.client;
     next[slotAt(position)] = slotOf(sent.request, 0);
-    this.reach(sink, 'SEND', position, isDue);
+    this.reach(sink, step, position, isFair);
   }
 
   private clock(row: Int32Array, sink: Sink): void {

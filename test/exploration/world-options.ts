@@ -18,6 +18,8 @@ export interface WorldOptions {
   readonly members: readonly string[];
   /** Processes that send only the base fields, by position. */
   readonly baseClients: readonly number[];
+  /** Whether base clients may leave out what they read. */
+  readonly mayOmitLists: boolean;
   readonly shardCount: number;
   /** In steps of the clock. */
   readonly leaseSteps: number;

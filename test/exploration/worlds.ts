@@ -16,7 +16,15 @@ const TWO_BY_TWO: Shape = { members: ['a', 'b'], shardCount: 2 };
 
 function world(name: string, shape: Shape, budget: Partial<Budget>, isQuick: boolean): ListedWorld {
   return {
-    ...{ name, leaseSteps: 2, drainSteps: 2, baseClients: [], hasLateRequests: true, isQuick },
+    ...{
+      name,
+      leaseSteps: 2,
+      drainSteps: 2,
+      baseClients: [],
+      hasLateRequests: true,
+      mayOmitLists: false,
+      isQuick,
+    },
     ...shape,
     budget: { ...NO_FAULTS, ...budget },
   };
@@ -35,11 +43,19 @@ export const WORLDS: readonly ListedWorld[] = [
   quick('2x1-base', { ...TWO_BY_ONE, baseClients: [0, 1] }, {}),
   quick('2x1-mixed-leave', { ...TWO_BY_ONE, baseClients: [1] }, { leaves: 1 }),
   quick('twins-2x1', { members: ['a', 'a'], shardCount: 1 }, {}),
+  quick('twins-2x1-leave', { members: ['a', 'a'], shardCount: 1 }, { leaves: 1 }),
+  large(
+    'twins-and-one-leave',
+    { members: ['a', 'a', 'b'], shardCount: 1, hasLateRequests: false },
+    { leaves: 1 },
+  ),
+  quick('twins-2x1-base', { members: ['a', 'a'], shardCount: 1, baseClients: [0, 1] }, {}),
   quick('2x1-loss', TWO_BY_ONE, { losses: 1 }),
   quick('2x1-duplicate', TWO_BY_ONE, { duplicates: 1 }),
   quick('2x1-restart', TWO_BY_ONE, { restarts: 1 }),
   quick('2x1-leave', TWO_BY_ONE, { leaves: 1 }),
   quick('2x1-rollback', PROMPT_2X1, { rollbacks: 1 }),
+  large('2x1-rollback-base', { ...PROMPT_2X1, baseClients: [0, 1], mayOmitLists: true }, { rollbacks: 1 }),
   large('2x1-rollback-late', TWO_BY_ONE, { rollbacks: 1 }),
   large('2x1-loss-duplicate', TWO_BY_ONE, { losses: 1, duplicates: 1 }),
   large('2x1-loss-restart', TWO_BY_ONE, { losses: 1, restarts: 1 }),
@@ -47,10 +63,10 @@ export const WORLDS: readonly ListedWorld[] = [
   large('2x1-rollback-loss', PROMPT_2X1, { rollbacks: 1, losses: 1 }),
   large('2x1-rollback-duplicate', PROMPT_2X1, { rollbacks: 1, duplicates: 1 }),
   large('2x1-rollback-restart', PROMPT_2X1, { rollbacks: 1, restarts: 1 }),
-  large('2x2-loss', TWO_BY_TWO, { losses: 1 }),
-  large('2x2-duplicate', TWO_BY_TWO, { duplicates: 1 }),
-  large('2x2-restart', TWO_BY_TWO, { restarts: 1 }),
-  large('2x2-leave', TWO_BY_TWO, { leaves: 1 }),
+  quick('2x2-loss', TWO_BY_TWO, { losses: 1 }),
+  quick('2x2-duplicate', TWO_BY_TWO, { duplicates: 1 }),
+  quick('2x2-restart', TWO_BY_TWO, { restarts: 1 }),
+  quick('2x2-leave', TWO_BY_TWO, { leaves: 1 }),
   large('2x2-rollback', { ...TWO_BY_TWO, hasLateRequests: false }, { rollbacks: 1 }),
   large('3x2', { members: ['a', 'b', 'c'], shardCount: 2, hasLateRequests: false }, {}),
 ];
