@@ -11,7 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { MUTANTS } from './mutants/list.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const COPIED = ['src', 'test', 'scripts', 'package.json'];
+const COPIED = ['src', 'test', 'scripts', 'lua', 'package.json', 'jest.config.js'];
+const DETECTORS = { exploration: explore, simulation: simulate, test: runTest };
 const SEEDS_AT_ONCE = 20;
 /** Within which a fault must be caught. */
 const BOUND_MS = 300_000;
@@ -80,11 +81,7 @@ async function runOne({ name, patches, detector }, copy) {
       readFileSync(path, 'utf8').replace(find, () => replace),
     );
   }
-  const deadlineMs = startedAtMs + BOUND_MS;
-  const caughtBy =
-    detector.kind === 'exploration'
-      ? await explore(copy, detector, deadlineMs)
-      : await simulate(copy, detector, deadlineMs);
+  const caughtBy = await DETECTORS[detector.kind](copy, detector, startedAtMs + BOUND_MS);
   for (const { file } of patches) cpSync(join(root, file), join(copy, file));
   const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
   console.log(`${name.padEnd(44)}${(caughtBy ?? 'NOTHING').padEnd(36)}${seconds.padStart(7)}`);
@@ -108,6 +105,12 @@ async function simulate(copy, { from, to }, deadlineMs) {
     if (violations !== null) return `seeds ${seeds}`;
   }
   return null;
+}
+
+async function runTest(copy, { project, file, title }, deadlineMs) {
+  const jest = ['node_modules/jest/bin/jest.js', '--rootDir', copy, '--selectProjects', project];
+  const output = await run(copy, [...jest, '--testPathPatterns', file, '-t', title], deadlineMs);
+  return output.split('\n').some((line) => line.includes('●') && line.includes(title)) ? file : null;
 }
 
 /** What the script printed, up to the deadline. */

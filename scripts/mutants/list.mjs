@@ -1,9 +1,11 @@
 /**
  * Faults that the protocol is built against, each as a patch of src/. `patches`: in that file this text, which must be there
- * exactly once, becomes that one. A detector must fail with it: a world of the exploration, or seeds of the simulation.
+ * exactly once, becomes that one. A detector must fail with it: a world of the exploration, seeds of the simulation, or a test.
  */
 const explored = (...worlds) => ({ kind: 'exploration', worlds });
 const simulated = (from, to) => ({ kind: 'simulation', from, to });
+/** What no history shows, because nothing can go wrong before the next write decides: a test of the contract. */
+const tested = (project, file, title) => ({ kind: 'test', project, file, title });
 const patch = (file, find, replace) => ({ file, find, replace });
 
 const ON_HEARTBEAT = 'src/domain/coordinator/on-heartbeat.ts';
@@ -116,7 +118,7 @@ export const MUTANTS = [
         'if (deadlineMs === null) continue;',
       ),
     ],
-    detector: simulated(1, 400),
+    detector: tested('contract', 'memory-store.spec', 'revives no lease that ran out'),
   },
   {
     name: 'conflict-of-draining-shards-ignored',
