@@ -45,12 +45,17 @@ function refuseToStart(faults: readonly string[]): void {
   process.exitCode = 1;
 }
 
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  const because = cause instanceof Error ? `\nbecause: ${cause.message}` : '';
+  return `${error.stack ?? error.message}${because}`;
+}
+
 const outcome = readOptionsFromEnvironment();
 if (outcome.ok) {
   start(outcome.value.options, outcome.value.warnings).catch((error: unknown) => {
-    process.stderr.write(
-      `The coordinator does not start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-    );
+    process.stderr.write(`The coordinator does not start: ${reasonOf(error)}\n`);
     process.exit(1);
   });
 } else {

@@ -30,7 +30,7 @@ export interface DueGroupsParts {
   readonly confirmed: Pick<ConfirmedGroups, 'setIndexedDue'>;
   readonly timing: CoordinationTiming;
   readonly faults: FaultReporter;
-  readonly metrics: Pick<LoopMetrics, 'loopGroupFailed'>;
+  readonly metrics: Pick<LoopMetrics, 'loopGroupFailed' | 'loopGroupMissing'>;
   readonly looks?: LookObserver;
   /** The look itself. */
   readonly tickCommand: () => GroupCommand<TickReply>;
@@ -60,7 +60,10 @@ export class DueGroups {
       const result = await section.run(group.key, tickCommand(), { removesPhantom: true });
       const text = groupKeyText(group.key);
       this.parts.looks?.groupLooked(text, result.state, passedAtMs, timing);
-      if (result.reply.kind === 'MISSING') return true;
+      if (result.reply.kind === 'MISSING') {
+        this.noteMissing(text);
+        return true;
+      }
       await effects.carryOut(group.key, result);
       const sweepMs = passedAtMs + timing.memberLeaseTtlMs;
       await this.postpone(group, Math.min(result.reply.nextDueMs, sweepMs) as EpochMillis);
@@ -68,6 +71,16 @@ export class DueGroups {
     } catch (error) {
       return this.failed(group, passedAtMs, error);
     }
+  }
+
+  /** A deletion takes its group out of the index: one that is still there was lost, or its deletion was cut short. */
+  private noteMissing(group: string): void {
+    this.parts.metrics.loopGroupMissing();
+    this.parts.faults.report('event-loop:METADATA_MISSING', 'error', {
+      group,
+      reason:
+        'the index names a group whose metadata is gone; it is taken out, and not rebuilt (docs/operations.md)',
+    });
   }
 
   private async postpone({ key, dueMs }: DueGroup, nextMs: EpochMillis): Promise<void> {

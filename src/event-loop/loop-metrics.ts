@@ -8,12 +8,15 @@ export interface LoopMetrics {
   loopPassLagged(ms: number): void;
   /** `code`: of the error, from a closed set. */
   loopGroupFailed(code: string): void;
+  /** The index named a group whose metadata is gone. */
+  loopGroupMissing(): void;
 }
 
 export const NO_LOOP_METRICS: LoopMetrics = {
   loopPassEnded: () => undefined,
   loopPassLagged: () => undefined,
   loopGroupFailed: () => undefined,
+  loopGroupMissing: () => undefined,
 };
 
 /** Told what the event loop found of each group, by the text of its key. */

@@ -139,6 +139,10 @@ export class CoordinatorMetrics {
     this.set('redis_stream_coord_loop_pass_lag_seconds', ms / MS_PER_SECOND);
   }
 
+  loopGroupMissing(): void {
+    this.alerted('METADATA_MISSING');
+  }
+
   loopGroupFailed(code: string): void {
     this.count('redis_stream_coord_loop_group_failures_total', { code });
   }

@@ -173,7 +173,7 @@ export const METRICS = {
   },
   redis_stream_coord_alerts_total: {
     kind: 'counter',
-    help: 'What a person should look at: a broken invariant, or a client that claims a shard it was never granted.',
+    help: 'What a person should look at: a broken invariant, a client that claims a shard it was never granted, metadata that is gone.',
     labels: ['alert'],
   },
   redis_stream_coord_metadata_unreadable_total: {

@@ -8,6 +8,7 @@ import { LuaRunner } from './lua-runner';
 import { NoticeSubscriber } from './notice-subscriber';
 import { RedisCommands } from './redis-commands';
 import { RedisIdentity } from './redis-identity';
+import { RedisFaultError } from './redis-fault';
 import { REDIS_OPTIONS, type RedisOptions } from './redis-options';
 
 /** Whatever Redis does: the end of the process does not wait longer for it. */
@@ -48,12 +49,23 @@ export class RedisConnections implements OnModuleInit, OnApplicationShutdown {
     return this.commandsClient.status === 'ready';
   }
 
-  /** Waits for the first connection, at most the connect timeout. */
+  /** Waits for the first connection, at most the connect timeout. @throws RedisFaultError when it leads to a cluster. */
   async onModuleInit(): Promise<void> {
     const deadlineMs = this.options.connectTimeoutMs;
     await Promise.all(
       [this.commandsClient, this.noticesClient].map((client) => firstReady(client, deadlineMs)),
     );
+    await this.refuseCluster();
+  }
+
+  /** Whatever else is wrong with Redis may pass, and is said by readiness. */
+  private async refuseCluster(): Promise<void> {
+    if (!this.isConnected) return;
+    try {
+      await this.identity.read();
+    } catch (error) {
+      if (error instanceof RedisFaultError && error.fault === 'CLUSTER_REDIRECT') throw error;
+    }
   }
 
   async onApplicationShutdown(): Promise<void> {

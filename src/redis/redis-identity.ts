@@ -68,9 +68,10 @@ export class RedisIdentity {
       ['INFO', 'replication'],
     ]);
     const text = replies.map(textOf).join('\n');
-    const [runId, replicationId, role] = ['run_id', 'master_replid', 'role'].map((name) =>
+    const [runId, replicationId, role, mode] = ['run_id', 'master_replid', 'role', 'redis_mode'].map((name) =>
       fieldOf(text, name),
     );
+    if (mode === 'cluster') throw clusterMismatch();
     return { id: `${runId}/${replicationId}`, isPrimary: role === 'master' };
   }
 }
@@ -86,6 +87,12 @@ function fieldOf(info: string, name: string): string {
   const value = new RegExp(`^${name}:([^\\r\\n]+)`, 'm').exec(info)?.[1];
   if (value !== undefined) return value;
   throw new RedisFaultError(OPERATION, 'UNEXPECTED', false, { cause: new Error(`INFO has no ${name}`) });
+}
+
+/** Keys of different slots share scripts here: on a cluster every pass of the event loop would be refused. */
+function clusterMismatch(): RedisFaultError {
+  const cause = new Error('REDIS_URL names a node of a Redis cluster; this version needs a standalone Redis');
+  return new RedisFaultError(OPERATION, 'CLUSTER_REDIRECT', false, { cause });
 }
 
 function connectionLost(): RedisFaultError {

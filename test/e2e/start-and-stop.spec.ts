@@ -42,6 +42,15 @@ describe('the coordinator as a process', () => {
     expect(coordinator.log).toEqual([]);
   });
 
+  it('does not start on a node of a Redis cluster, and says so', async () => {
+    const redis = await startRedisServer({ config: ['cluster-enabled yes'] });
+    servers.push(redis);
+    const coordinator = spawnCoordinator(redis.url);
+    coordinators.push(coordinator);
+    expect(await coordinator.ended(30_000)).toMatchObject({ code: 1 });
+    expect(coordinator.stderr).toContain('REDIS_URL names a node of a Redis cluster');
+  });
+
   it('does not start on a port that is taken', async () => {
     const redis = await startRedis();
     const first = await startCoordinatorProcess(redis.url);

@@ -40,7 +40,10 @@ function loop(lookAt: (name: string) => TickReply | Promise<TickReply>) {
     confirmed: { setIndexedDue: (text, dueMs) => void indexed.set(text, dueMs) },
     timing: DEFAULT_TIMING,
     faults: { report: (kind) => failures.push(kind) },
-    metrics: { loopGroupFailed: (code) => failures.push(code) },
+    metrics: {
+      loopGroupFailed: (code) => failures.push(code),
+      loopGroupMissing: () => failures.push('MISSING'),
+    },
     tickCommand: onTick,
   };
   return { due: new DueGroups(parts), looked, postponed, indexed, failures };
@@ -79,6 +82,13 @@ describe('the look at due groups', () => {
     expect(postponed.get('g1')).toEqual([NOW - 10, NOW + 2_000]);
     expect(postponed.get('g2')?.[1]).toBe(NOW + 4_000);
     expect(failures).toEqual(['METADATA_CORRUPT', 'event-loop:METADATA_CORRUPT']);
+  });
+
+  it('counts and reports a group that the index names and that is gone', async () => {
+    const { due, failures, postponed } = loop(() => ({ kind: 'MISSING' }));
+    await due.lookAt(dueGroups(1), NOW);
+    expect(failures).toEqual(['MISSING', 'event-loop:METADATA_MISSING']);
+    expect(postponed.size).toBe(0);
   });
 
   it('counts an error without a code as unexpected', async () => {

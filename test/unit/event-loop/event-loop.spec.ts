@@ -61,6 +61,7 @@ describe('a tick of the event loop', () => {
         loopPassEnded: (outcome) => outcomes.push(outcome),
         loopPassLagged: (ms) => lags.push(ms),
         loopGroupFailed: () => undefined,
+        loopGroupMissing: () => undefined,
       },
     });
   });
