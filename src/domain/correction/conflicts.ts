@@ -33,6 +33,12 @@ export function hasConflict({ draft }: Transition, { memberId }: Pick<Member, 'm
   return draft.currentShards().some(({ conflicts }) => conflicts.some((one) => one.memberId === memberId));
 }
 
+/** Whether the running tenure of this member goes on with a shard that is not its own. */
+export function isInConflict({ draft }: Transition, tenure: Tenure): boolean {
+  if (draft.correction === null) return false;
+  return draft.currentShards().some(({ conflicts }) => conflicts.some((one) => isOf(one, tenure)));
+}
+
 /** Replaces the conflicts of each shard that has some. Outside of a round there are none, and nothing is looked at. */
 export function eachConflicted(
   { draft }: Transition,

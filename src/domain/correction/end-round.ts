@@ -3,7 +3,7 @@ import type { CorrectionRound } from '../group/group-metadata';
 import { isLive } from '../membership/member';
 import { fenceMember } from '../membership/tenure';
 import { deadlineAfter, durationMs, isOver } from '../time';
-import { hasConflict } from './conflicts';
+import { isInConflict } from './conflicts';
 
 /** Members that should have told by now are fenced after this many leases and one rebalance timeout. */
 export const PATIENCE_LEASES = 2;
@@ -18,7 +18,7 @@ export function fenceSilentMembers(transition: Transition): void {
   if (!isOver(deadlineAfter(round.startedAtMs, patienceMs), context.nowMs)) return;
   for (const member of [...draft.currentMembers().values()]) {
     if (!isLive(member)) continue;
-    if (!round.synced.has(member.memberId) || hasConflict(transition, member))
+    if (!round.synced.has(member.memberId) || isInConflict(transition, member))
       fenceMember(transition, member);
   }
 }

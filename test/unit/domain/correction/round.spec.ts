@@ -198,6 +198,23 @@ describe('a correction round', () => {
     expect(assignedShards(a.beat()).sort()).toEqual([0, 1]);
   });
 
+  // Found by exploration: the conflict of its former tenure fenced a newcomer in its own join, again and again.
+  it('fences nobody for what a former tenure of the same member goes on with', () => {
+    const { world, a, b, moving, beforeRelease } = lostHandover();
+    world.rollBack(beforeRelease);
+    for (let third = 0; third < 18; third += 1) {
+      a.beat();
+      if (b.beat({ owned: [], draining: [moving] }).status === 'FENCED_MEMBER_EPOCH') break;
+      world.advance(LEASE_MS / 3);
+    }
+    expect(world.metadata.shards[moving]?.conflicts).toMatchObject([{ memberId: 'b' }]);
+    b.reading = [];
+    expect(b.join({ instanceId: null }).status).toBe('REVOKE_PENDING');
+    expect(b.beat().status).toBe('REVOKE_PENDING');
+    end(world, [a, b]);
+    expect(world.metadata.correction).toBeNull();
+  });
+
   it('gives held shards tokens above those of lost grants', () => {
     const { world, a, b, moving, beforeRelease } = lostHandover();
     const lostToken = b.view?.assigned[0]?.token ?? 0;
