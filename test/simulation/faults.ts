@@ -52,7 +52,7 @@ const MEAN_WAITS_MS = [4_000, 10_000, 25_000] as const;
 /** A section is several calls to Redis: with more of them lost nothing else would happen. */
 const REDIS_CALL_SHARE = 0.2;
 /** A handler that never ends is rare even where it occurs: it takes its shard until its member is fenced. */
-const ENDLESS_SHARE = 0.1;
+const ENDLESS_SHARE = 0.2;
 
 /** Which faults a schedule has, how often, and how many there were. A random part of all kinds: swarm testing. */
 export class FaultPlan {

@@ -48,6 +48,7 @@ export class Judge {
   requestedCreations = 0;
   checks = 0;
   private creations = 0;
+  private moveListeners: (() => void)[] = [];
   private isGuaranteed = true;
   private readonly largestToken = new Map<number, number>();
 
@@ -124,11 +125,26 @@ export class Judge {
 
   /** Runs a command of the store in Redis, and judges what it wrote. */
   async watchStore(call: string, args: readonly unknown[], run: () => Promise<unknown>): Promise<unknown> {
+    if (call === 'renewLeases') return this.watchRenewal(run);
     if (call !== 'commitAndUnlock') return run();
     const text = groupKeyText(KEY);
     const existed = this.node().groups.has(text);
     const outcome = (await run()) as CommitOutcome;
     if (outcome.kind === 'COMMITTED') this.committed(args[1] as GroupCommit, existed);
+    return outcome;
+  }
+
+  /** The fast path renews leases that have not run out, no others. */
+  private async watchRenewal(run: () => Promise<unknown>): Promise<unknown> {
+    const nowMs = this.node().now();
+    const before = this.recordedLeases();
+    const outcome = await run();
+    for (const [memberId, endMs] of this.recordedLeases()) {
+      this.checks += 1;
+      const knownMs = before.get(memberId) ?? nowMs;
+      if (endMs !== knownMs && knownMs <= nowMs)
+        this.violated('LEASE_REVIVED', `the lease of ${memberId} was over`);
+    }
     return outcome;
   }
 
@@ -140,9 +156,21 @@ export class Judge {
     const before = baseWriteId === null ? null : this.writes.metadataOf(baseWriteId);
     this.writes.committed(baseWriteId, next, this.recordedLeases());
     if (this.trace.isOn) this.trace.add('redis', `WRITE ${describe(next)}`);
+    if (before?.shards !== next.shards) this.tellMoved();
     if (before === null) return;
     this.checkExpired(before, next);
     this.countRounds(before, next);
+  }
+
+  /** Calls once when a write moves a shard or its target. */
+  onceMoved(listener: () => void): void {
+    this.moveListeners.push(listener);
+  }
+
+  private tellMoved(): void {
+    const listeners = this.moveListeners;
+    this.moveListeners = [];
+    for (const listener of listeners) listener();
   }
 
   private countRounds({ correction: before }: GroupMetadata, { correction: now }: GroupMetadata): void {

@@ -3,7 +3,7 @@ import type { MemberId } from '../../src/domain/ids';
 import { HighestVersion } from '../../src/client/versions/highest-version';
 import { BaseMember } from './base-member';
 import { FaultPlan } from './faults';
-import type { FaultKind } from './faults';
+import type { FaultKind, TimedFault } from './faults';
 import { Judge } from './judge';
 import type { SimulatedMember } from './member';
 import { SimulatedPublisher } from './publisher';
@@ -19,6 +19,9 @@ import { Trace } from './trace';
 
 const OPERATOR_RETRY_MS = 300;
 const NUMBER_OF_COORDINATORS = 2;
+/** How long a fault waits for the group to move, and how soon after that it strikes. */
+const AWAIT_A_MOVE_MS = 4_000;
+const BEHIND_A_MOVE_MS = 60;
 
 /**
  * Something that must not be, to see that it is noticed:
@@ -246,17 +249,31 @@ export class World {
     });
   }
 
-  private strikeLater(
-    kind: Parameters<FaultPlan['count']>[0] & keyof typeof TIMED_FAULT_EFFECTS,
-    meanMs: number,
-  ): void {
-    this.scheduler.after(this.random.waitMs(meanMs), null, () => {
-      if (!this.plan.isOn) return;
-      if (TIMED_FAULT_EFFECTS[kind](this)) {
-        this.plan.count(kind);
-        this.trace.add('FAULT', kind);
+  /** Every other fault waits for a write that moves shards, and strikes right behind it: that is where the traps are. */
+  private strikeLater(kind: TimedFault, meanWaitMs: number): void {
+    const { scheduler, random } = this;
+    scheduler.after(random.waitMs(meanWaitMs), null, () => {
+      if (random.chance(0.5)) {
+        this.strike(kind, meanWaitMs);
+        return;
       }
-      this.strikeLater(kind, meanMs);
+      let hasStruck = false;
+      const strikeOnce = (): void => {
+        if (hasStruck) return;
+        hasStruck = true;
+        this.strike(kind, meanWaitMs);
+      };
+      this.judge.onceMoved(() => scheduler.after(random.between(0, BEHIND_A_MOVE_MS), null, strikeOnce));
+      scheduler.after(AWAIT_A_MOVE_MS, null, strikeOnce);
     });
+  }
+
+  private strike(kind: TimedFault, meanWaitMs: number): void {
+    if (!this.plan.isOn) return;
+    if (TIMED_FAULT_EFFECTS[kind](this)) {
+      this.plan.count(kind);
+      this.trace.add('FAULT', kind);
+    }
+    this.strikeLater(kind, meanWaitMs);
   }
 }
