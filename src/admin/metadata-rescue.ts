@@ -38,13 +38,14 @@ export class MetadataRescue {
   async restore(key: GroupKey, document: ExportedGroup): Promise<SectionRequest<AdminResult<GroupMetadata>>> {
     if (this.assembly.gate.isClosed) throw new CoordinatorTerminatingError();
     const exported = groupIn(key, document);
-    await this.registration.registerRestored(key, exported.shardCount);
+    await this.registration.admitRestored(key, exported.shardCount);
     return sectionRequest({
       key,
       command: onRestoreGroup(exported),
       options: { replacesCorrupt: true },
-      respond: (result, state) => {
+      respond: async (result, state) => {
         const restored = acceptedOrThrow(key, result);
+        await this.registration.enter(key, restored.shardCount);
         return groupViewOf(state.metadata ?? restored);
       },
     });

@@ -65,18 +65,27 @@ export class StreamRegistration {
     throw writtenByOthers(key);
   }
 
-  /** Enters a group that is restored from an export. @throws ApiError STATE_CONFLICT; INVALID_REQUEST when the stream has another shard count by now. */
-  async registerRestored(key: GroupKey, shardCount: number): Promise<void> {
+  /**
+   * Before a restore: whether the stream can have the group with so many shards. Enters it if the stream knows nothing of it;
+   * what is recorded is left alone, as the restore may be refused. @throws ApiError INVALID_REQUEST, STATE_CONFLICT
+   */
+  async admitRestored(key: GroupKey, shardCount: number): Promise<void> {
+    const record = await this.registry.load(key.streamPrefix);
+    const others = (record?.consumerGroups ?? []).filter((name) => name !== key.consumerGroup);
+    if (record !== null && others.length > 0 && record.shardCount !== shardCount) {
+      const rule = `must have ${record.shardCount} shards, as many as the stream's other groups have`;
+      throw invalidRequest([{ field: 'document.aggregate.shardCount', rule }]);
+    }
+    if (record?.consumerGroups.includes(key.consumerGroup) !== true) await this.enter(key, shardCount);
+  }
+
+  /** Enters a group as it is. @throws ApiError STATE_CONFLICT */
+  async enter(key: GroupKey, shardCount: number): Promise<void> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const record = await this.registry.load(key.streamPrefix);
       const others = (record?.consumerGroups ?? []).filter((name) => name !== key.consumerGroup);
-      if (record !== null && others.length > 0 && record.shardCount !== shardCount) {
-        const rule = `must have ${record.shardCount} shards, as many as the stream's other groups have`;
-        throw invalidRequest([{ field: 'document.aggregate.shardCount', rule }]);
-      }
-      const consumerGroups = [...others, key.consumerGroup].sort();
       const formerLives = record?.formerLives ?? new Map<string, EpochMillis>();
-      const next = { shardCount, consumerGroups, formerLives };
+      const next = { shardCount, consumerGroups: [...others, key.consumerGroup].sort(), formerLives };
       if (await this.registry.save(key.streamPrefix, record?.revision ?? null, next)) return;
     }
     throw writtenByOthers(key);

@@ -112,6 +112,17 @@ describe('metadata that was lost or cannot be read', () => {
     expect((after as string[])[1]).toBe((before as string[])[1]);
   });
 
+  // The record of the stream says how many shards a second group gets.
+  it('leaves the shard count of the stream alone when the restore is refused', async () => {
+    const old = await exported();
+    await coordinator.call('DELETE', group(), BY);
+    await coordinator.call('POST', group(), { ...BY, initialShardCount: 3 });
+    expect(await restore(old)).toMatchObject({ status: 409 });
+    const second = await coordinator.call('POST', `/coord/v1/streams/${stream}/groups/h`, BY);
+    expect(second).toMatchObject({ status: 201, body: { shardCount: 3 } });
+    names += 1; // `h` is in the index, too
+  });
+
   it('can be created again after it was lost, and grants nothing for one lease', async () => {
     await join();
     await redis.cli('DEL', metadataKey());

@@ -40,7 +40,9 @@ export type Alert =
   | 'SHARD_NEVER_GRANTED'
   | 'ASSIGNOR_FAILED'
   /** A member that had told what it reads showed yet another version that was never recorded, and was fenced. */
-  | 'UNKNOWN_VERSION_AGAIN';
+  | 'UNKNOWN_VERSION_AGAIN'
+  /** A version that no clock can have given out, of a client that is no member: it starts nothing. */
+  | 'INVENTED_VERSION';
 
 /**
  * Carried out by the shell after the commit; idempotent.

@@ -14,6 +14,14 @@ const MEMBER_PAUSE_LEASES = 4;
 /** The same for clients that are no members, all together. */
 const STRANGERS_PAUSE_LEASES = 1;
 
+/** Versions are drawn from the clock: one that is so far ahead of it was never drawn. Milliseconds. */
+const FAR_AHEAD_MS = 3_600_000;
+
+/** Whether no timeline can have had this version. */
+export function isInvented(version: number, drawMs: EpochMillis): boolean {
+  return version > drawMs + FAR_AHEAD_MS;
+}
+
 /** Numbers of a client's view that may betray a loss: of a heartbeat or a routing read. */
 export interface ObservedVersions {
   /** null: the client is no member. */
@@ -68,6 +76,9 @@ export function observeVersions(transition: Transition, observed: ObservedVersio
   if (member !== undefined) {
     draft.putMember({ ...member, correctedAtMs: context.nowMs, lostVersion: shown });
     startRound(transition, { cause: 'UNKNOWN_VERSION', observedVersion: shown });
+  } else if (isInvented(shown, context.drawMs)) {
+    const detail = `a client that is no member shows version ${shown}, far ahead of the clock`;
+    transition.request({ kind: 'ALERT', alert: 'INVENTED_VERSION', detail });
   } else if (!isWithin(transition, draft.roundHistory.strangerAtMs, STRANGERS_PAUSE_LEASES)) {
     startRound(transition, { cause: 'UNKNOWN_VERSION', observedVersion: shown, isStranger: true });
   }
@@ -96,8 +107,10 @@ function lostVersionOf(
  * told; one below the last round's version was lost before that round began, and the round has answered it.
  */
 export function isLostVersion({ rounds, ...recorded }: GroupMetadata, version: number): boolean {
-  if (version === rounds.lastObservedVersion) return false;
-  if (version > recorded.metadataVersion) return true;
+  const { lastObservedVersion } = rounds;
+  // Of what is above, the largest that was shown is remembered: all below it betray the same loss.
+  if (version > recorded.metadataVersion) return version > (lastObservedVersion ?? 0);
+  if (version === lastObservedVersion) return false;
   if (version < rounds.lastRoundVersion) return false;
   return !isOfThisHistory(recorded, version);
 }

@@ -30,7 +30,7 @@ export function startRound(transition: Transition, evidence: Evidence): void {
     },
     {
       lastRoundVersion: draft.version,
-      lastObservedVersion: observedVersion ?? draft.roundHistory.lastObservedVersion,
+      lastObservedVersion: largestObserved(draft.roundHistory.lastObservedVersion, observedVersion),
       strangerAtMs: evidence.isStranger === true ? context.nowMs : draft.roundHistory.strangerAtMs,
     },
     context.redisId,
@@ -46,4 +46,8 @@ export function startRound(transition: Transition, evidence: Evidence): void {
   const shown = observedVersion === null ? '' : `, version ${observedVersion} was shown`;
   const detail = `${cause}: ${draft.base.metadataVersion} is recorded${shown}; round ${draft.version} begins`;
   transition.request({ kind: 'CORRECTION', event: 'STARTED', cause, ageMs: 0, detail });
+}
+
+function largestObserved(known: number | null, observed: number | null): number | null {
+  return observed === null || (known !== null && known > observed) ? known : observed;
 }

@@ -86,6 +86,7 @@ export interface CorrectionRound {
 export interface RoundHistory {
   /** Of the last round, 0: there was none. An unknown version below it was lost before that round. */
   readonly lastRoundVersion: MetadataVersion;
+  /** The largest version that started one: those below it that are above the recorded one betray the same loss. */
   readonly lastObservedVersion: number | null;
   /** When a client that is no member started one; null: never. */
   readonly strangerAtMs: EpochMillis | null;

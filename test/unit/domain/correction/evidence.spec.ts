@@ -104,6 +104,29 @@ describe('evidence that Redis lost writes', () => {
     expect(world.metadata.correction).toBeNull();
   });
 
+  // Two publishers with a version store of another Redis, by turns.
+  it('of strangers with different versions above the recorded one starts no round for each of them in turn', () => {
+    const { world, a, b } = settled();
+    const shown = [world.nowMs + 500_000, world.nowMs + 600_000];
+    const starts: number[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      world.apply(onRoutingRead({ metadataVersion: 1, maxObservedVersion: shown[round % 2] ?? 0 }));
+      if (world.lastEffects.some(({ kind }) => kind === 'CORRECTION')) starts.push(round);
+      world.pass(LEASE_MS, [a, b]);
+      world.pass(LEASE_MS, [a, b]);
+    }
+    expect(starts.length).toBeLessThanOrEqual(2);
+    expect(world.metadata.correction).toBeNull();
+  });
+
+  it('is no version of a stranger that no clock can have given out: it is reported, and starts nothing', () => {
+    const { world } = settled();
+    const before = world.state.metadata;
+    const invented = { metadataVersion: 1, maxObservedVersion: Number.MAX_SAFE_INTEGER };
+    expect(world.apply(onRoutingRead(invented))).toBe(before);
+    expect(world.lastEffects).toMatchObject([{ kind: 'ALERT', alert: 'INVENTED_VERSION' }]);
+  });
+
   it('of a member that has told what it reads ends its tenure, for four leases', () => {
     const { world, a, b } = settled();
     a.reply({ owned: [], metadataVersion: world.metadata.metadataVersion + 5 });
