@@ -4,8 +4,8 @@ import { GroupReader } from '../critical-section/group-reader';
 import type { GroupKey } from '../domain/ids';
 import type { EpochMillis } from '../domain/time';
 import { ApiError, invalidRequest } from '../http/api-error';
-import type { StreamRecord, StreamRegistry } from '../store/group-index';
-import { STREAM_REGISTRY } from '../store/store.tokens';
+import type { LoopStore, StreamRecord, StreamRegistry } from '../store/group-index';
+import { LOOP_STORE, STREAM_REGISTRY } from '../store/store.tokens';
 
 /** Attempts to write a record that others write, too. */
 const MAX_ATTEMPTS = 10;
@@ -29,6 +29,7 @@ export class StreamRegistration {
     @Inject(STREAM_REGISTRY) private readonly registry: StreamRegistry,
     @Inject(COORDINATOR_OPTIONS) private readonly options: CoordinatorOptions,
     private readonly reader: GroupReader,
+    @Inject(LOOP_STORE) private readonly loopStore: Pick<LoopStore, 'lossSeen'>,
   ) {}
 
   /** Groups of the stream other than this one. */
@@ -56,7 +57,8 @@ export class StreamRegistration {
       const ofStream = record !== null && record.consumerGroups.length > 0 ? record.shardCount : null;
       const wanted = wantedShardCount ?? this.options.defaultShardCount;
       const shardCount = group.metadata?.shardCount ?? ofStream ?? wanted;
-      const grantsFromMs = this.endOfFormerLife(record, key, isRegistered, group.redisNowMs);
+      const recordedMs = this.endOfFormerLife(record, key, isRegistered, group.redisNowMs);
+      const grantsFromMs = later(recordedMs, await this.endOfForgottenLife(group.redisNowMs));
       const next = withGroup(record, key, shardCount, group.redisNowMs);
       if (await this.registry.save(key.streamPrefix, record?.revision ?? null, next)) {
         return { shardCount, grantsFromMs };
@@ -121,9 +123,21 @@ export class StreamRegistration {
     return isRegistered ? this.leaseFrom(redisNowMs) : recordedMs;
   }
 
+  /** A group that seems new may have had a life that Redis forgot: after a failover, or when everything is gone. */
+  private async endOfForgottenLife(redisNowMs: EpochMillis): Promise<EpochMillis | null> {
+    const { isRecordMissing, untilMs } = await this.loopStore.lossSeen();
+    if (isRecordMissing) return this.leaseFrom(redisNowMs);
+    return untilMs !== null && untilMs > redisNowMs ? untilMs : null;
+  }
+
   private leaseFrom(redisNowMs: EpochMillis): EpochMillis {
     return (redisNowMs + this.options.timing.memberLeaseTtlMs) as EpochMillis;
   }
+}
+
+function later(one: EpochMillis | null, other: EpochMillis | null): EpochMillis | null {
+  if (one === null || other === null) return one ?? other;
+  return one > other ? one : other;
 }
 
 function writtenByOthers({ streamPrefix }: GroupKey): ApiError {

@@ -16,7 +16,7 @@ const MAX_DUE_PER_PASS = 1_000;
 export interface EventLoopParts {
   readonly coordinatorId: string;
   readonly timing: CoordinationTiming;
-  readonly loopStore: LoopStore;
+  readonly loopStore: Pick<LoopStore, 'pass'>;
   readonly dueGroups: Pick<DueGroups, 'lookAt'>;
   readonly gate: Pick<ShutdownGate, 'isClosed'>;
   readonly loopView: LoopView;
@@ -78,6 +78,7 @@ export class EventLoop {
           outageAfterMs: loopView.outageAfterMs,
           leaseTtlMs: timing.memberLeaseTtlMs,
           clockJumped: ticket.clockJumped,
+          hasPassed: loopView.lastPassMs !== null,
           limit: this.isWorking ? 0 : MAX_DUE_PER_PASS,
         }),
       this.parts,

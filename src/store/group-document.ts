@@ -37,10 +37,7 @@ export type ExportOutcome =
   | Exclude<LoadOutcome, LoadedGroup>;
 
 /** Reads the group without lock. Only a readable one is exported. @throws StoreError */
-export async function exportGroup(
-  store: Pick<MetadataStore, 'load'>,
-  key: GroupKey,
-): Promise<ExportOutcome> {
+export async function exportGroup(store: Pick<MetadataStore, 'load'>, key: GroupKey): Promise<ExportOutcome> {
   const outcome = await store.load(key);
   return outcome.kind === 'LOADED' ? { kind: 'EXPORTED', document: documentOf(outcome) } : outcome;
 }

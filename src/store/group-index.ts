@@ -42,16 +42,28 @@ export interface QuietPeriod {
 export interface LoopStore {
   /**
    * Records that an event loop passed, starts a quiet period of `leaseTtlMs` when none had passed for longer than
-   * `outageAfterMs` (or never, or in the future), or when `clockJumped`, and returns what is due.
+   * `outageAfterMs` (or never, or in the future), when `clockJumped`, or when the last one was on another Redis, and returns
+   * what is due.
    */
   pass(request: {
     readonly coordinatorId: string;
     readonly outageAfterMs: number;
     readonly leaseTtlMs: number;
     readonly clockJumped: boolean;
+    /** Whether the caller has passed here before: a record that is gone then was lost. */
+    readonly hasPassed: boolean;
     /** 0: only record the pass (while an earlier pass is under way). */
     readonly limit: number;
   }): Promise<LoopPass>;
+  /**
+   * What this Redis may have lost of late, asked before a group is created. There is a record from the first pass of any
+   * coordinator on: without one, everything is gone.
+   */
+  lossSeen(): Promise<{
+    readonly isRecordMissing: boolean;
+    /** Members of a group that Redis forgot have stopped by then; null: nothing was ever lost. */
+    readonly untilMs: EpochMillis | null;
+  }>;
 }
 
 /** Streams under coordination and their groups (docs/protocol.md, Redis layout). */

@@ -50,7 +50,10 @@ export class StoreModule {
           ({ lua, commands, identity }, keys) => new RedisMetadataStore(lua, commands, keys, identity),
         ),
         bound(GROUP_INDEX, ({ lua, commands }, keys) => new RedisGroupIndex(lua, commands, keys)),
-        bound(LOOP_STORE, ({ lua }, keys) => new RedisLoopStore(lua, keys)),
+        bound(
+          LOOP_STORE,
+          ({ lua, commands, identity }, keys) => new RedisLoopStore(lua, commands, keys, identity),
+        ),
         bound(STREAM_REGISTRY, ({ lua, commands }, keys) => new RedisStreamRegistry(lua, commands, keys)),
         bound(STREAM_PROVISIONER, ({ commands }) => new RedisStreamProvisioner(commands)),
         bound(NOTICE_BUS, ({ notices }, keys) => new RedisNoticeBus(notices, keys)),

@@ -8,13 +8,14 @@ const OUTAGE_AFTER_MS = 7_500;
 
 async function pass(
   harness: StoreHarness,
-  parts: { clockJumped?: boolean; limit?: number; outageAfterMs?: number } = {},
+  parts: { clockJumped?: boolean; hasPassed?: boolean; limit?: number; outageAfterMs?: number } = {},
 ) {
   return harness.loop.pass({
     coordinatorId: 'coordinator-1',
     outageAfterMs: OUTAGE_AFTER_MS,
     leaseTtlMs: LEASE_TTL_MS,
     clockJumped: false,
+    hasPassed: false,
     limit: 100,
     ...parts,
   });
@@ -157,6 +158,31 @@ const LOOP_CHECKS: readonly ContractCheck[] = [
       await harness.passTime(2);
       const jumped = await pass(harness, { clockJumped: true });
       expect(jumped.quiet?.causedAtMs).toBe(jumped.redisNowMs);
+    },
+  },
+  {
+    promise: 'starts a quiet period and tells of a loss when the last pass was on another Redis',
+    run: async (harness) => {
+      await pass(harness);
+      expect(await harness.loop.lossSeen()).toEqual({ isRecordMissing: false, untilMs: null });
+      await harness.passTime(2);
+      harness.setRedisId('another');
+      const after = await pass(harness, { hasPassed: true });
+      expect(after.quiet?.causedAtMs).toBe(after.redisNowMs);
+      const untilMs = after.redisNowMs + LEASE_TTL_MS;
+      expect(await harness.loop.lossSeen()).toEqual({ isRecordMissing: false, untilMs });
+      await pass(harness, { hasPassed: true });
+      expect(await harness.loop.lossSeen()).toEqual({ isRecordMissing: false, untilMs });
+    },
+  },
+  {
+    promise:
+      'tells of a loss when the record of passes is gone, but of none to who passes for the first time',
+    run: async (harness) => {
+      expect(await harness.loop.lossSeen()).toEqual({ isRecordMissing: true, untilMs: null });
+      const { redisNowMs } = await pass(harness, { hasPassed: true });
+      const untilMs = redisNowMs + LEASE_TTL_MS;
+      expect(await harness.loop.lossSeen()).toEqual({ isRecordMissing: false, untilMs });
     },
   },
   {

@@ -90,7 +90,7 @@ export async function redisHarness(server: RedisServer): Promise<StoreHarness> {
   return {
     store: new RedisMetadataStore(lua, commands, keys, identity),
     index: new RedisGroupIndex(lua, commands, keys),
-    loop: new RedisLoopStore(lua, keys),
+    loop: new RedisLoopStore(lua, commands, keys, identity),
     registry: new RedisStreamRegistry(lua, commands, keys),
     provisioner: new RedisStreamProvisioner(commands),
     notices: new RedisNoticeBus(subscriber, keys),

@@ -100,6 +100,26 @@ describe('the identity of Redis, on a real one', () => {
     expect(after.redisId).toBe(`${await info(replica, 'run_id')}/${await info(replica, 'master_replid')}`);
   });
 
+  // Two coordinators that know one Redis by two ids would each start anew the rounds of the other, for ever.
+  it('is agreed upon by two that knew it by two ids, because its first replica attached in between', async () => {
+    const server = await start();
+    const early = await connect(server.url);
+    await early.store.load(freshKey());
+    const replica = await start({ replicaOf: { port: server.port } });
+    await waitUntil('replicating', RECOVERY_MS, async () =>
+      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
+    );
+    const late = await connect(server.url);
+    const locked = await late.store.lockAndLoad(freshKey(), request);
+    if (locked.kind !== 'MISSING') throw new Error(locked.kind);
+    expect(locked.redisId).not.toBe(early.identity.current);
+    const group = { ...groupOf(freshKey(), [], Date.now()), redisId: locked.redisId };
+    await late.store.lockAndLoad(group, request);
+    await late.store.commitAndUnlock(group, commitOf(null, group, 't'));
+    const seen = await early.store.load(group);
+    expect(seen).toMatchObject({ kind: 'LOADED', redisId: locked.redisId });
+  });
+
   it('cannot be had without the permission for INFO: nothing is read or written, and the command is named', async () => {
     const server = await start({
       acl: [

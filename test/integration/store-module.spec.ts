@@ -61,7 +61,14 @@ describe('the store module', () => {
     expect(await app.get<MetadataStore>(METADATA_STORE).load(key)).toMatchObject({ kind: 'MISSING' });
     expect(await app.get<GroupIndex>(GROUP_INDEX).list(null, 10)).toEqual({ keys: [], cursor: null });
     expect(await app.get<StreamRegistry>(STREAM_REGISTRY).load(key.streamPrefix)).toBeNull();
-    const pass = { coordinatorId: 'a', outageAfterMs: 1, leaseTtlMs: 1, clockJumped: false, limit: 1 };
+    const pass = {
+      coordinatorId: 'a',
+      outageAfterMs: 1,
+      leaseTtlMs: 1,
+      clockJumped: false,
+      hasPassed: false,
+      limit: 1,
+    };
     expect((await app.get<LoopStore>(LOOP_STORE).pass(pass)).due).toEqual([]);
     expect(await app.get(CommandProbe).missingCommands()).toEqual([]);
     expect(String(await server.cli('CLIENT', 'LIST'))).toContain('name=coordinator-1');

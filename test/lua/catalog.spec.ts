@@ -122,8 +122,15 @@ describe('the calls of the adapters', () => {
     const commit = commitOf(group, group, 't', { leaseChanges: leasesOf([anna], 1) });
     await expect(store.commitAndUnlock(key, commit)).rejects.toMatchObject({ fault: 'UNEXPECTED' });
     await new RedisGroupIndex(lua, recorded, keys).postpone(key, epochMillis(1), epochMillis(2));
-    const pass = { coordinatorId: 'a', outageAfterMs: 1, leaseTtlMs: 1, clockJumped: false, limit: 1 };
-    await new RedisLoopStore(lua, keys).pass(pass);
+    const pass = {
+      coordinatorId: 'a',
+      outageAfterMs: 1,
+      leaseTtlMs: 1,
+      clockJumped: false,
+      hasPassed: false,
+      limit: 1,
+    };
+    await new RedisLoopStore(lua, recorded, keys, new FixedIdentity()).pass(pass);
     await new RedisStreamRegistry(lua, recorded, keys).save('orders', null, {
       shardCount: 1,
       consumerGroups: ['a'],

@@ -156,8 +156,16 @@ describe('the scripts on a real Redis', () => {
     ).rejects.toMatchObject(full);
     const request = { token: 'u', lockTtlMs: LOCK_TTL_MS, known: null };
     await expect(access.store.lockAndLoad(group, request)).rejects.toMatchObject(full);
-    const pass = { coordinatorId: 'a', outageAfterMs: 1, leaseTtlMs: 1, clockJumped: false, limit: 1 };
-    await expect(new RedisLoopStore(access.lua, access.keys).pass(pass)).rejects.toMatchObject(full);
+    const pass = {
+      coordinatorId: 'a',
+      outageAfterMs: 1,
+      leaseTtlMs: 1,
+      clockJumped: false,
+      hasPassed: false,
+      limit: 1,
+    };
+    const loop = new RedisLoopStore(access.lua, access.commands, access.keys, new FixedIdentity());
+    await expect(loop.pass(pass)).rejects.toMatchObject(full);
     expect(await hashOf(server, access.keys, group)).toBe(before);
     expect(await server.cli('EXISTS', access.keys.lock(group))).toBe(0);
     await server.cli('CONFIG', 'SET', 'maxmemory', '0');

@@ -98,7 +98,7 @@ export class SimulatedCoordinator {
     this.loop = new EventLoop({ ...loopParts, clock, faults, metrics: NO_LOOP_METRICS });
     const reader = new GroupReader(this.assembly, confirmed);
     this.routes = new ProducerRoutingService(options, reader, watch, section, effects);
-    const registration = new StreamRegistration(registry, options, reader);
+    const registration = new StreamRegistration(registry, options, reader, loopStore);
     this.administration = new GroupAdministration(options, provisioner, registration, reader, gate);
     scheduler.after(0, this.process, () => this.start());
   }

@@ -45,14 +45,24 @@ export class MemoryLoopStore implements LoopStore {
     const last = node.loop;
     const hadOutage =
       last === null || last.lastPassMs > redisNowMs || redisNowMs - last.lastPassMs > request.outageAfterMs;
-    const isQuietFromNow = hadOutage || request.clockJumped;
+    const isOtherRedis = last !== null && last.redisId !== node.redisId;
+    const isLoss = isOtherRedis || (last === null && request.hasPassed);
+    const isQuietFromNow = hadOutage || request.clockJumped || isOtherRedis;
     node.loop = {
       lastPassMs: redisNowMs,
       coordinatorId: request.coordinatorId,
       quietCausedAtMs: isQuietFromNow ? redisNowMs : last.quietCausedAtMs,
       quietUntilMs: isQuietFromNow ? redisNowMs + request.leaseTtlMs : last.quietUntilMs,
+      redisId: node.redisId,
+      lossUntilMs: isLoss ? redisNowMs + request.leaseTtlMs : (last?.lossUntilMs ?? null),
     };
     return { redisNowMs, quiet: quietPeriod(node.loop), due: this.due(redisNowMs, request.limit) };
+  }
+
+  async lossSeen(): ReturnType<LoopStore['lossSeen']> {
+    const { loop } = this.node;
+    const untilMs = loop?.lossUntilMs ?? null;
+    return { isRecordMissing: loop === null, untilMs: untilMs === null ? null : epochMillis(untilMs) };
   }
 
   private due(redisNowMs: EpochMillis, limit: number): LoopPass['due'] {

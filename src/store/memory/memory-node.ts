@@ -21,6 +21,8 @@ export interface MemoryLoop {
   readonly coordinatorId: string;
   readonly quietCausedAtMs: number | null;
   readonly quietUntilMs: number | null;
+  readonly redisId: string;
+  readonly lossUntilMs: number | null;
 }
 
 export type MemoryStreamRecord = StreamRecord;

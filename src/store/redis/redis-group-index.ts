@@ -6,9 +6,10 @@ import type { RedisCommands } from '../../redis/redis-commands';
 import { isReply, messageOf, RedisFaultError } from '../../redis/redis-fault';
 import type { GroupIndex, LoopPass, LoopStore } from '../group-index';
 import { pageOf, type IndexPage } from '../index-page';
+import type { RedisIdentity } from '../../redis/redis-identity';
 import type { CoordinatorKeys } from './coordinator-keys';
 import { listOf, textsFrom } from './script-replies';
-import { asStoreCall } from './store-errors';
+import { asStoreCall, identifiedCall } from './store-errors';
 
 /** Keys that one step of a scan looks at. */
 const SCAN_COUNT = 1_000;
@@ -93,18 +94,23 @@ function isWrongType(error: unknown): boolean {
 export class RedisLoopStore implements LoopStore {
   constructor(
     private readonly lua: LuaRunner,
+    private readonly commands: RedisCommands,
     private readonly keys: CoordinatorKeys,
+    private readonly identity: Pick<RedisIdentity, 'current' | 'read' | 'forget'>,
   ) {}
 
   async pass(request: Parameters<LoopStore['pass']>[0]): Promise<LoopPass> {
     const operation = 'pass';
-    const { coordinatorId, outageAfterMs, leaseTtlMs, clockJumped, limit } = request;
+    const { coordinatorId, outageAfterMs, leaseTtlMs, clockJumped, hasPassed, limit } = request;
     assertInvariant(Number.isSafeInteger(limit) && limit >= 0, 'a pass asks for a number of groups');
-    const reply = await asStoreCall(operation, () =>
+    // Anew with each pass: a Redis may get another identity while its connections last.
+    const current = await asStoreCall(operation, () => this.identity.read());
+    const flags = [clockJumped ? 1 : 0, limit, current, hasPassed ? 1 : 0];
+    const { reply } = await identifiedCall(operation, this.identity, () =>
       this.lua.run(
         'loop/pass',
         [this.keys.loop, this.keys.index],
-        [coordinatorId, outageAfterMs, leaseTtlMs, clockJumped ? 1 : 0, limit],
+        [coordinatorId, outageAfterMs, leaseTtlMs, ...flags],
       ),
     );
     const [now = '', causedAt = '', until = '', ...due] = textsFrom(listOf(operation, reply), 0);
@@ -114,6 +120,20 @@ export class RedisLoopStore implements LoopStore {
         : { causedAtMs: epochMillis(Number(causedAt)), untilMs: epochMillis(Number(until)) };
     return { redisNowMs: epochMillis(Number(now)), quiet, due: dueGroups(due) };
   }
+
+  async lossSeen(): ReturnType<LoopStore['lossSeen']> {
+    const operation = 'read the loop record';
+    const reply = await asStoreCall(operation, () =>
+      this.commands.call(operation, 'HMGET', this.keys.loop, 'lastPassMs', 'lossUntilMs'),
+    );
+    const [lastPass, lossUntil] = listOf(operation, reply);
+    return { isRecordMissing: readInstant(lastPass) === null, untilMs: readInstant(lossUntil) };
+  }
+}
+
+/** null: never. */
+function readInstant(text: unknown): EpochMillis | null {
+  return typeof text === 'string' && /^\d+$/.test(text) ? epochMillis(Number(text)) : null;
 }
 
 /** Entries that name no group are skipped: they are not ours. */

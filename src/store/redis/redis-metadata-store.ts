@@ -54,7 +54,7 @@ export class RedisMetadataStore implements MetadataStore {
     );
     const read = readLoadReply(operation, reply);
     if (read.kind === 'BUSY') return read;
-    const outcome = this.outcomeOf(key, read, known, redisId);
+    const outcome = await this.identified(this.outcomeOf(key, read, known, redisId));
     if (!holdsLock(outcome, request)) {
       // Best effort: the lock runs out by itself.
       await this.unlock(key, request.token).catch(() => undefined);
@@ -97,7 +97,7 @@ export class RedisMetadataStore implements MetadataStore {
     );
     const read = readLoadReply(operation, reply);
     if (read.kind === 'BUSY') throw unexpectedReply(operation, reply);
-    return this.outcomeOf(key, read, known ?? null, redisId);
+    return this.identified(this.outcomeOf(key, read, known ?? null, redisId));
   }
 
   async renewLeases(key: GroupKey, renewal: LeaseRenewal): Promise<RenewalOutcome> {
@@ -137,6 +137,15 @@ export class RedisMetadataStore implements MetadataStore {
       if (memberId !== null && report !== null) reports.set(memberId, report);
     }
     return reports;
+  }
+
+  /**
+   * A Redis may get another replication id while its connections last (its first replica attaches). Two coordinators would then
+   * take it for two, each starting anew the rounds of the other: what seems to be another Redis is asked once more.
+   */
+  private async identified(outcome: LoadOutcome): Promise<LoadOutcome> {
+    if (outcome.kind !== 'LOADED' || outcome.metadata.redisId === outcome.redisId) return outcome;
+    return { ...outcome, redisId: await asStoreCall('INFO', () => this.identity.read()) };
   }
 
   private knownArguments(known: GroupMetadata | null): readonly RedisArgument[] {

@@ -35,7 +35,7 @@ function loopOf(coordinator: Coordinator) {
     tickCommand: onTick,
   });
   let passes = 0;
-  const loopStore: LoopStore = {
+  const loopStore: Pick<LoopStore, 'pass'> = {
     pass: (request) => {
       passes += 1;
       return coordinator.loopStore.pass(request);

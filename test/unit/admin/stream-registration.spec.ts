@@ -3,6 +3,7 @@ import { StreamRegistration } from '../../../src/admin/stream-registration';
 import type { CoordinatorOptions } from '../../../src/config/coordinator-options';
 import type { GroupReader } from '../../../src/critical-section/group-reader';
 import type { EpochMillis } from '../../../src/domain/time';
+import type { LoopStore } from '../../../src/store/group-index';
 import { MemoryNode } from '../../../src/store/memory/memory-node';
 import { MemoryStreamRegistry } from '../../../src/store/memory/memory-streams';
 import { KEY } from '../../flow/critical-section/section-world';
@@ -20,7 +21,10 @@ function registration() {
   const reader = {
     read: () => Promise.resolve({ metadata: null, redisNowMs: clock.nowMs as EpochMillis }),
   } as unknown as GroupReader;
-  return { clock, registry, registered: new StreamRegistration(registry, options, reader) };
+  const loss: Awaited<ReturnType<LoopStore['lossSeen']>> = { isRecordMissing: false, untilMs: null };
+  const seen = { loss };
+  const loopStore = { lossSeen: () => Promise.resolve(seen.loss) };
+  return { clock, registry, seen, registered: new StreamRegistration(registry, options, reader, loopStore) };
 }
 
 describe('the registration of a deleted group', () => {
@@ -56,6 +60,19 @@ describe('the registration of a deleted group', () => {
     expect(await registry.load(KEY.streamPrefix)).toBeNull();
     await registered.deregister(KEY, clock.nowMs as EpochMillis);
     expect(await registry.load(KEY.streamPrefix)).toBeNull();
+  });
+
+  // FLUSHALL, or a failover that lost the creation: nothing in Redis tells of a former life.
+  it('waits for the end of a life that Redis forgot', async () => {
+    const { clock, seen, registered } = registration();
+    seen.loss = { isRecordMissing: true, untilMs: null };
+    expect(await registered.register(KEY, 2)).toMatchObject({ grantsFromMs: clock.nowMs + LEASE_MS });
+    const other = { ...KEY, consumerGroup: 'other' as typeof KEY.consumerGroup };
+    seen.loss = { isRecordMissing: false, untilMs: (clock.nowMs + 7_000) as EpochMillis };
+    expect(await registered.register(other, 2)).toMatchObject({ grantsFromMs: clock.nowMs + 7_000 });
+    const third = { ...KEY, consumerGroup: 'third' as typeof KEY.consumerGroup };
+    clock.nowMs += 7_000;
+    expect(await registered.register(third, 2)).toMatchObject({ grantsFromMs: null });
   });
 
   it('waits a whole lease when it is registered and has no metadata', async () => {

@@ -69,10 +69,19 @@ describe('a tick of the event loop', () => {
   it('is one call when nothing is due', async () => {
     await loop.tick();
     expect(asked).toEqual([
-      { coordinatorId: 'c-1', outageAfterMs: 7_500, leaseTtlMs: 15_000, clockJumped: false, limit: 1_000 },
+      {
+        coordinatorId: 'c-1',
+        outageAfterMs: 7_500,
+        leaseTtlMs: 15_000,
+        clockJumped: false,
+        hasPassed: false,
+        limit: 1_000,
+      },
     ]);
     expect(works).toBe(0);
     expect(loopView.lastPassMs).toBe(NOW);
+    await loop.tick();
+    expect(asked[1]?.hasPassed).toBe(true);
   });
 
   it('only records the pass while earlier work is under way, and asks for work again afterwards', async () => {
