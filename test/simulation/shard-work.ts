@@ -6,7 +6,7 @@ const STRAGGLER_WAIT_MS = 1_000;
 const READ_MS = { low: 100, high: 600 } as const;
 const HANDLE_MS = { low: 20, high: 500 } as const;
 /** Up to more than a lease, so that a drain outlives a correction round. */
-const LONG_HANDLE_MS = { low: 500, high: 6_000 } as const;
+const LONG_HANDLE_MS = { low: 500, high: 8_000 } as const;
 
 /** A lease of the client's own, shared by the workers of one tenure: what they still do counts until it ends. */
 export interface TenureLease {
@@ -161,7 +161,7 @@ export class ShardWork {
     worker.honoursAbort = random.chance(0.7);
     worker.isEndless = plan.strikes('ENDLESS_HANDLER');
     if (worker.isEndless) return;
-    const { low, high } = random.chance(0.08) ? LONG_HANDLE_MS : HANDLE_MS;
+    const { low, high } = random.chance(0.12) ? LONG_HANDLE_MS : HANDLE_MS;
     worker.cancelEnd = this.after(random.between(low, high), () => this.handled(worker));
   }
 

@@ -10,6 +10,7 @@ import { REQUEST_TIMEOUT_MS } from './timing';
 const WAY_MS = { low: 0.5, high: 8 } as const;
 const DELAY_MS = { low: 50, high: 4_000 } as const;
 const DUPLICATE_DELAY_MS = { low: 1, high: 6_000 } as const;
+const BEHIND_A_MOVE_MS = 400;
 /** Coordinators that one request is offered to, as the SDK's HTTP client does. */
 const MAX_ATTEMPTS = 2;
 
@@ -124,10 +125,20 @@ export class SimulatedNetwork {
     const chances = call.body.revokingShards?.some(({ state }) => state === 'REVOKED') === true ? 4 : 1;
     for (let i = 0; i < chances; i += 1) {
       if (!plan.strikes('REQUEST_DUPLICATED')) continue;
-      const delayMs = random.between(DUPLICATE_DELAY_MS.low, DUPLICATE_DELAY_MS.high);
-      // A copy that was kept somewhere on the way: it may arrive long after its sender went on.
-      this.arriveLater(client, call, random.below(this.coordinators.length), delayMs, () => undefined);
+      const copyTo = random.below(this.coordinators.length);
+      const arrive = (delayMs: number): void =>
+        this.arriveLater(client, call, copyTo, delayMs, () => undefined);
+      if (random.chance(0.5)) arrive(random.between(DUPLICATE_DELAY_MS.low, DUPLICATE_DELAY_MS.high));
+      else this.keepCopy(1 + random.below(4), arrive);
     }
+  }
+
+  /** A copy that was kept somewhere on the way, until the group has moved a few times: its sender has gone on by then. */
+  private keepCopy(moves: number, arrive: (delayMs: number) => void): void {
+    this.judge.onceMoved(() => {
+      if (moves > 1) this.keepCopy(moves - 1, arrive);
+      else arrive(this.world.random.between(0, BEHIND_A_MOVE_MS));
+    });
   }
 
   private arriveLater(

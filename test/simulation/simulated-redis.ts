@@ -76,12 +76,23 @@ export class SimulatedRedis {
   rollBack(): number {
     const { random } = this.world;
     const last = this.snapshots.length - 1;
-    const kept = random.chance(0.5) ? Math.max(0, last - 1 - random.below(6)) : random.below(last + 1);
+    const kept = random.chance(0.6) ? this.beforeGroupWrites(1 + random.below(6)) : random.below(last + 1);
     const snapshot = this.snapshots[kept];
     if (snapshot === undefined) return 0;
     this.node.restore(snapshot.held);
     this.snapshots.length = kept + 1;
     return last - kept;
+  }
+
+  /** The state right before the latest so many writes of a group; locks, leases and passes lie in between. */
+  private beforeGroupWrites(count: number): number {
+    let writes = 0;
+    let at = this.snapshots.length - 1;
+    for (; at > 0; at -= 1) {
+      if (writesOf(this.snapshots[at]) !== writesOf(this.snapshots[at - 1])) writes += 1;
+      if (writes === count) return at - 1;
+    }
+    return at;
   }
 
   deleteMetadata(key: GroupKey): void {
@@ -109,6 +120,11 @@ export class SimulatedRedis {
     const first = this.snapshots.findIndex(({ atMs }) => nowMs - atMs <= ROLLBACK_REACH_MS);
     this.snapshots = this.snapshots.slice(Math.max(0, first));
   }
+}
+
+/** Which writes of groups a state holds. */
+function writesOf(snapshot: WriteSnapshot | undefined): string {
+  return [...(snapshot?.held.groups.values() ?? [])].map(({ writeId }) => writeId).join(' ');
 }
 
 /** One coordinator's connection to Redis: calls go out and are answered in order, may be lost, and end within a deadline. */

@@ -130,7 +130,7 @@ function rollBack(world: World, then: () => void): boolean {
   return redisAway(world, 0, 1_500, () => {
     if (!isClockAhead(world)) return; // it was set back meanwhile
     const lost = world.redis.rollBack();
-    world.rolledBack();
+    world.judge.writes.forgotten();
     if (world.planted !== 'SAME_REDIS_ID') then();
     world.trace.add('redis', `rolled back by ${lost} writes, now ${world.redis.node.redisId}`);
   });

@@ -14,7 +14,7 @@ import { SimulatedCoordinator } from './simulated-coordinator';
 import { SimulatedNetwork } from './simulated-network';
 import { SimulatedRedis } from './simulated-redis';
 import { TIMED_FAULT_EFFECTS } from './timed-faults';
-import { KEY, TIMING } from './timing';
+import { KEY } from './timing';
 import { Trace } from './trace';
 
 const OPERATOR_RETRY_MS = 300;
@@ -22,6 +22,8 @@ const NUMBER_OF_COORDINATORS = 2;
 /** How long a fault waits for the group to move, and how soon after that it strikes. */
 const AWAIT_A_MOVE_MS = 4_000;
 const BEHIND_A_MOVE_MS = 60;
+const CHANCE_OF_ANOTHER = 0.3;
+const ANOTHER_WITHIN_MS = 600;
 
 /**
  * Something that must not be, to see that it is noticed:
@@ -54,7 +56,6 @@ export class World {
   private memberIds = 0;
   readonly planted: PlantedFault | null;
   private isCreating = false;
-  private rolledBackAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ seed, keepsTrace, without, planted }: WorldOptions) {
     this.planted = planted ?? null;
@@ -167,7 +168,7 @@ export class World {
       }
       // As after a failover, docs/protocol.md assumes that the clock is ahead of every number that was drawn before.
       const isClockAhead = this.redis.clockMs() > this.judge.writes.largestDrawn;
-      if (!this.hasGroup() && isClockAhead && !this.isRollbackFresh()) this.create();
+      if (!this.hasGroup() && isClockAhead) this.create();
       this.scheduler.after(OPERATOR_RETRY_MS, null, attempt);
     };
     this.scheduler.after(delayMs, null, attempt);
@@ -176,19 +177,6 @@ export class World {
   private create(): void {
     this.judge.requestedCreations += 1;
     this.operate('create', async (coordinator) => coordinator.createGroup(this.shardCount));
-  }
-
-  rolledBack(): void {
-    this.judge.writes.forgotten();
-    this.rolledBackAtMs = this.scheduler.nowMs;
-  }
-
-  /**
-   * A rollback may have lost the creation of a group whose members still read: nobody can know of them, so an operator who
-   * creates it again waits for a lease (docs/protocol.md, Metadata correction: the same goes for one who restores it).
-   */
-  private isRollbackFresh(): boolean {
-    return this.scheduler.nowMs - this.rolledBackAtMs <= TIMING.memberLeaseTtlMs;
   }
 
   /** From now on nothing breaks any more, and everything that broke is put right. */
@@ -275,5 +263,16 @@ export class World {
       this.trace.add('FAULT', kind);
     }
     this.strikeLater(kind, meanWaitMs);
+    if (this.random.chance(CHANCE_OF_ANOTHER)) this.strikeAnother();
+  }
+
+  /** Misfortunes come together: what one fault alone cannot do, two at about the same time may. */
+  private strikeAnother(): void {
+    const [kind] = this.random.pick([...this.plan.timed]);
+    this.scheduler.after(this.random.between(0, ANOTHER_WITHIN_MS), null, () => {
+      if (!this.plan.isOn || !TIMED_FAULT_EFFECTS[kind](this)) return;
+      this.plan.count(kind);
+      this.trace.add('FAULT', `${kind}, too`);
+    });
   }
 }
