@@ -237,7 +237,7 @@ describe('a planted fault in the world', () => {
     expect(await firstViolationOf('LONG_LEASE')).toMatch(/^(EXPIRED_BY_MISTAKE|SINGLE_USER)$/);
   });
 
-  it('is noticed: a Redis that lost writes and does not say so', async () => {
-    expect(await firstViolationOf('SAME_REDIS_ID')).not.toBeNull();
+  it('is noticed: workers that ack without a look at the lease', async () => {
+    expect(await firstViolationOf('NO_LEASE_CHECK')).toBe('ACK_BY_OWNER');
   });
 });

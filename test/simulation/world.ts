@@ -27,10 +27,10 @@ const ANOTHER_WITHIN_MS = 600;
 
 /**
  * Something that must not be, to see that it is noticed:
- * LONG_LEASE     clients of the base kind believe in their lease for longer than they may
- * SAME_REDIS_ID  a server that lost writes says that it is the one from before (outside of the guarantee)
+ * LONG_LEASE      clients of the base kind believe in their lease for longer than they may
+ * NO_LEASE_CHECK  workers do not look at the lease before they ack
  */
-export type PlantedFault = 'LONG_LEASE' | 'SAME_REDIS_ID';
+export type PlantedFault = 'LONG_LEASE' | 'NO_LEASE_CHECK';
 
 export interface WorldOptions {
   readonly seed: number;
