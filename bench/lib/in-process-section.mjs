@@ -8,6 +8,7 @@ const { RedisMetadataStore } = await fromDist('store/redis/redis-metadata-store.
 const { RedisGroupIndex, RedisLoopStore } = await fromDist('store/redis/redis-group-index.js');
 const { CoordinatorKeys } = await fromDist('store/redis/coordinator-keys.js');
 const { RedisCommands } = await fromDist('redis/redis-commands.js');
+const { RedisIdentity } = await fromDist('redis/redis-identity.js');
 const { LuaRunner } = await fromDist('redis/lua-runner.js');
 const { readLuaCatalog } = await fromDist('redis/lua-catalog.js');
 const { FaultLog } = await fromDist('redis/fault-log.js');
@@ -41,8 +42,9 @@ export async function startSection(redis) {
   const commands = new RedisCommands(client, new FaultLog({ warn: console.error }));
   const lua = new LuaRunner(commands, readLuaCatalog());
   const keys = new CoordinatorKeys(redis.keyPrefix);
+  const identity = new RedisIdentity(client, commands);
   const assembly = assembleSection({
-    store: new RedisMetadataStore(lua, commands, keys),
+    store: new RedisMetadataStore(lua, commands, keys, identity),
     index: new RedisGroupIndex(lua, commands, keys),
     notices: { onNotice: () => () => undefined },
     options: sectionOptions({
@@ -51,7 +53,10 @@ export async function startSection(redis) {
       sectionBudgetMs: limits.sectionBudgetMs,
     }),
   });
-  const stopPassing = await startPassing(new RedisLoopStore(lua, keys), assembly.loopView);
+  const stopPassing = await startPassing(
+    new RedisLoopStore(lua, commands, keys, identity),
+    assembly.loopView,
+  );
   return {
     section: assembly.section,
     keys,
@@ -72,6 +77,7 @@ async function startPassing(loopStore, loopView) {
       outageAfterMs,
       leaseTtlMs,
       clockJumped: false,
+      hasPassed: false,
       limit: DUE_GROUPS,
     };
     loopView.recordPass(ticket, await loopStore.pass(request));

@@ -15,7 +15,7 @@ export const LUA_SCRIPTS = {
   'section/commit-and-unlock': { keys: 2, args: { atLeast: 17 } },
   'section/unlock': { keys: 1, args: 1 },
   'lease/renew-leases': { keys: 1, args: { atLeast: 6 } },
-  'loop/pass': { keys: 2, args: 7 },
+  'loop/pass': { keys: 2, args: 6 },
   'loop/postpone': { keys: 1, args: 3 },
   'group/save-stream-record': { keys: 1, args: 4 },
 } as const satisfies Readonly<Record<string, LuaArity>>;

@@ -35,6 +35,11 @@ export class RedisIdentity {
     return this.reading;
   }
 
+  /** As a script said that this connection's Redis ran, which takes writes. Only corrects what is known. */
+  learn(redisId: string): void {
+    if (this.id !== null) this.id = redisId;
+  }
+
   /** Whatever was known is worth nothing any more. */
   forget(): void {
     this.id = null;

@@ -166,7 +166,7 @@ const LOOP_CHECKS: readonly ContractCheck[] = [
       await pass(harness);
       expect(await harness.loop.lossSeen()).toEqual({ isRecordMissing: false, untilMs: null });
       await harness.passTime(2);
-      harness.setRedisId('another');
+      await harness.setLastRedis('another');
       const after = await pass(harness, { hasPassed: true });
       expect(after.quiet?.causedAtMs).toBe(after.redisNowMs);
       const untilMs = after.redisNowMs + LEASE_TTL_MS;

@@ -74,6 +74,9 @@ export async function memoryHarness(
     setLastPass: async (lastPassMs) => {
       if (node.loop !== null) node.loop = { ...node.loop, lastPassMs };
     },
+    setLastRedis: async (redisId) => {
+      if (node.loop !== null) node.loop = { ...node.loop, redisId };
+    },
     setRedisId: (redisId) => {
       node.redisId = redisId;
     },

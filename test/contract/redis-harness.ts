@@ -74,6 +74,9 @@ export class FixedIdentity {
   forget(): void {
     // Known for good.
   }
+  learn(): void {
+    // Told by the test only.
+  }
 }
 
 /** Redis adapters under a key prefix that nobody else uses. */
@@ -131,6 +134,9 @@ export async function redisHarness(server: RedisServer): Promise<StoreHarness> {
     },
     setLastPass: async (ms) => {
       await client.hset(keys.loop, 'lastPassMs', ms);
+    },
+    setLastRedis: async (redisId) => {
+      await client.hset(keys.loop, 'redisId', redisId);
     },
     setRedisId: (redisId) => {
       identity.current = redisId;

@@ -40,6 +40,8 @@ export interface StoreHarness {
   misplaceIndex(): Promise<void>;
   dueOf(key: GroupKey): Promise<number | null>;
   setLastPass(ms: number): Promise<void>;
+  /** On which Redis the last pass was. */
+  setLastRedis(redisId: string): Promise<void>;
   /** What the store is told that it is connected to from now on. */
   setRedisId(redisId: string): void;
   close(): Promise<void>;

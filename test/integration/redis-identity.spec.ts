@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { RedisIdentity } from '../../src/redis/redis-identity';
 import { CommandProbe } from '../../src/redis/command-probe';
 import { CoordinatorKeys } from '../../src/store/redis/coordinator-keys';
+import { RedisLoopStore } from '../../src/store/redis/redis-group-index';
 import { RedisMetadataStore } from '../../src/store/redis/redis-metadata-store';
 import { freshKey, groupOf, reportOf } from '../contract/group-fixtures';
 import { redisAccess, type RedisAccess } from '../contract/redis-harness';
@@ -118,6 +119,22 @@ describe('the identity of Redis, on a real one', () => {
     await late.store.commitAndUnlock(group, commitOf(null, group, 't'));
     const seen = await early.store.load(group);
     expect(seen).toMatchObject({ kind: 'LOADED', redisId: locked.redisId });
+  });
+
+  it('is learnt anew from each pass of the event loop', async () => {
+    const server = await start();
+    const { lua, commands, identity } = await connect(server.url);
+    const loop = new RedisLoopStore(lua, commands, new CoordinatorKeys('identity'), identity);
+    const pass = { coordinatorId: 'a', outageAfterMs: 1, leaseTtlMs: 1, clockJumped: false, limit: 1 };
+    const before = await identity.read();
+    const replica = await start({ replicaOf: { port: server.port } });
+    await waitUntil('replicating', RECOVERY_MS, async () =>
+      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
+    );
+    expect(identity.current).toBe(before);
+    await loop.pass({ ...pass, hasPassed: false });
+    expect(identity.current).toBe(`${await info(server, 'run_id')}/${await info(server, 'master_replid')}`);
+    expect(identity.current).not.toBe(before);
   });
 
   it('cannot be had without the permission for INFO: nothing is read or written, and the command is named', async () => {

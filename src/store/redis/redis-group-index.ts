@@ -96,16 +96,14 @@ export class RedisLoopStore implements LoopStore {
     private readonly lua: LuaRunner,
     private readonly commands: RedisCommands,
     private readonly keys: CoordinatorKeys,
-    private readonly identity: Pick<RedisIdentity, 'current' | 'read' | 'forget'>,
+    private readonly identity: Pick<RedisIdentity, 'current' | 'read' | 'forget' | 'learn'>,
   ) {}
 
   async pass(request: Parameters<LoopStore['pass']>[0]): Promise<LoopPass> {
     const operation = 'pass';
     const { coordinatorId, outageAfterMs, leaseTtlMs, clockJumped, hasPassed, limit } = request;
     assertInvariant(Number.isSafeInteger(limit) && limit >= 0, 'a pass asks for a number of groups');
-    // Anew with each pass: a Redis may get another identity while its connections last.
-    const current = await asStoreCall(operation, () => this.identity.read());
-    const flags = [clockJumped ? 1 : 0, limit, current, hasPassed ? 1 : 0];
+    const flags = [clockJumped ? 1 : 0, limit, hasPassed ? 1 : 0];
     const { reply } = await identifiedCall(operation, this.identity, () =>
       this.lua.run(
         'loop/pass',
@@ -113,7 +111,12 @@ export class RedisLoopStore implements LoopStore {
         [coordinatorId, outageAfterMs, leaseTtlMs, ...flags],
       ),
     );
-    const [now = '', causedAt = '', until = '', ...due] = textsFrom(listOf(operation, reply), 0);
+    const [now = '', redisId = '', causedAt = '', until = '', ...due] = textsFrom(
+      listOf(operation, reply),
+      0,
+    );
+    // A Redis may get another identity while its connections last.
+    this.identity.learn(redisId);
     const quiet =
       causedAt === '' || until === ''
         ? null
