@@ -1,8 +1,9 @@
 import type { DecisionContext, RememberedWrite } from '../domain/coordinator/decision';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { CoordinationTiming, EpochMillis } from '../domain/time';
+import { CLOCK_JUMP_TOLERANCE_MS } from './clock-guard';
 import type { ClockGuard } from './clock-guard';
-import type { LoopKnowledge } from './loop-view';
+import type { LoopKnowledge, LoopView } from './loop-view';
 import { tenureRules } from './loop-view';
 
 const THE_OLDEST = 0 as EpochMillis;
@@ -12,7 +13,7 @@ export class DecisionContexts {
   constructor(
     private readonly timing: CoordinationTiming,
     private readonly maxMembers: number,
-    private readonly loopView: LoopKnowledge,
+    private readonly loopView: LoopKnowledge & Pick<LoopView, 'recordClockJump'>,
     private readonly clockGuard: ClockGuard,
   ) {}
 
@@ -26,6 +27,7 @@ export class DecisionContexts {
     redisId: string,
     remembered: RememberedWrite | null,
   ): DecisionContext {
+    if (metadata !== null) this.noticeClockBehind(metadata.updatedAtMs, redisNowMs);
     const nowMs = metadata === null ? redisNowMs : later(redisNowMs, metadata.updatedAtMs);
     // For a group that is missing, what holds for the oldest: it may have had a life before.
     const rules = tenureRules(this.loopView, metadata?.createdAtMs ?? THE_OLDEST, redisNowMs);
@@ -40,6 +42,15 @@ export class DecisionContexts {
       redisId,
       remembered,
     };
+  }
+
+  /**
+   * The last write is of a later time than it is: the clock went back since, even if this process saw no jump. Decisions go on
+   * at the later time, by which every lease seems over; so nobody is ended for as long as that lasts, and one lease more.
+   */
+  private noticeClockBehind(updatedAtMs: EpochMillis, redisNowMs: EpochMillis): void {
+    if (updatedAtMs - redisNowMs <= CLOCK_JUMP_TOLERANCE_MS) return;
+    this.loopView.recordClockJump({ causedAtMs: updatedAtMs, redisNowMs });
   }
 }
 

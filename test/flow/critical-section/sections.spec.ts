@@ -232,6 +232,27 @@ describe('a Redis clock that jumps', () => {
     expect(answerOf(await join()).assigned).toHaveLength(4);
   });
 
+  // Found by the simulation: to who only sees the time of the last write, every lease seems over.
+  it('forward and back expires nobody by a coordinator that saw neither', async () => {
+    const world = new SectionWorld();
+    const [one, other] = [world.coordinator(), world.coordinator()];
+    await one.createGroup(2);
+    await one.join('m-1');
+    world.redisAheadMs += 60_000;
+    await one.heartbeat({ memberId: 'm-2' as MemberId });
+    world.redisAheadMs -= 60_000;
+    const stateOf = (name: string) => {
+      const { metadata } = one.assembly.confirmed.get('orders:billing') ?? {};
+      return metadata?.members.get(name as MemberId)?.state;
+    };
+    await other.heartbeat({ memberId: 'm-3' as MemberId });
+    other.pass();
+    await other.run(look);
+    await one.run(look);
+    expect(stateOf('m-3')).toBe('STARTING');
+    expect(stateOf('m-1')).toBe('ACTIVE');
+  });
+
   it('back never lets a section see an earlier time than the last write', async () => {
     const world = new SectionWorld();
     const coordinator = world.coordinator();
