@@ -73,15 +73,16 @@ export class RedisIdentity {
       ['INFO', 'replication'],
     ]);
     const text = replies.map(textOf).join('\n');
-    const [runId, replicationId, role, mode] = ['run_id', 'master_replid', 'role', 'redis_mode'].map((name) =>
+    if (CLUSTER_MODE.test(text)) throw clusterMismatch();
+    const [runId, replicationId, role] = ['run_id', 'master_replid', 'role'].map((name) =>
       fieldOf(text, name),
     );
-    if (mode === 'cluster') throw clusterMismatch();
     return { id: `${runId}/${replicationId}`, isPrimary: role === 'master' };
   }
 }
 
 const OPERATION = 'INFO';
+const CLUSTER_MODE = /^redis_mode:cluster/m;
 
 function textOf(reply: PipelineReply): string {
   if ('error' in reply) throw reply.error;
