@@ -168,8 +168,10 @@ function lastLeaseEnd(
   metadata: GroupMetadata,
   { nowMs, mayEndTenures, timing }: DecisionContext,
 ): EpochMillis {
-  const ends = [...leases.values(), metadata.grantsFromMs, nowMs];
+  const ends = [...leases.values()];
   for (const { occupancy } of metadata.shards) if (occupancy.kind === 'BLOCKED') ends.push(occupancy.untilMs);
-  if (!mayEndTenures && leases.size > 0) ends.push((nowMs + timing.memberLeaseTtlMs) as EpochMillis);
-  return ends.reduce((latest, end) => (end > latest ? end : latest));
+  if (metadata.grantsFromMs > metadata.createdAtMs) ends.push(metadata.grantsFromMs); // of a former life
+  // In a quiet period none of them is to be believed.
+  if (!mayEndTenures && ends.length > 0) ends.push(deadlineAfter(nowMs, durationMs(timing.memberLeaseTtlMs)));
+  return ends.reduce((latest, end) => (end > latest ? end : latest), nowMs);
 }

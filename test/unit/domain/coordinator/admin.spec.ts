@@ -120,6 +120,16 @@ describe('a group that is created again while members of its former life may rea
     expect(assignedShards(a.beat())).toEqual([0]);
   });
 
+  // Found by the simulation: created, the clock jumps, deleted, created, all within one lease of the first life.
+  it('is not forgotten by a deletion in a quiet period, though its recorded end seems over', () => {
+    const world = GroupWorld.withShards(1);
+    recreate(world, world.nowMs + LEASE_MS);
+    world.mayEndTenures = false;
+    world.advance(2 * LEASE_MS);
+    const outcome = world.apply(onDeleteGroup({ force: false, expectedVersion: null }));
+    expect(outcome).toMatchObject({ ok: true, value: { leasesEndMs: world.nowMs + LEASE_MS } });
+  });
+
   it('waits a whole lease when it is created in a quiet period, though the recorded end is over', () => {
     const world = GroupWorld.withShards(1);
     world.mayEndTenures = false;
