@@ -142,6 +142,10 @@ export class ShardWork {
       ...{ isEndless: false, honoursAbort: true, cancelEnd: () => undefined },
     };
     this.workers.set(shard, worker);
+    if (!this.parts.mayWork()) {
+      this.parts.onLeaseDoubt(); // it woke up too late for what it had been told
+      return;
+    }
     this.parts.onStarted(shard, token);
     this.readLater(worker);
   }
