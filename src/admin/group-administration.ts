@@ -51,11 +51,11 @@ export class GroupAdministration {
       const rule = `must be an integer from 1 to ${maxShardCount}`;
       throw invalidRequest([{ field: 'initialShardCount', rule }]);
     }
-    const { shardCount, grantsFromMs } = await this.registration.register(key, wantedShardCount);
+    const { shardCount, grantsFromMs, wasThere } = await this.registration.register(key, wantedShardCount);
     const incarnation = randomUUID() as string as Incarnation;
     return sectionRequest({
       key,
-      command: onCreateGroup({ key, incarnation, shardCount, grantsFromMs }),
+      command: onCreateGroup({ key, incarnation, shardCount, grantsFromMs, wasThere }),
       respond: async (result, state) => {
         acceptedOrThrow(key, result);
         if (state.metadata?.provisioning !== 'COMPLETE') {

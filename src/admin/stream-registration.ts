@@ -16,6 +16,8 @@ export interface Registration {
   readonly shardCount: number;
   /** When members of a former life of the group have stopped at the latest; null: there was none. */
   readonly grantsFromMs: EpochMillis | null;
+  /** The group exists. */
+  readonly wasThere: boolean;
 }
 
 /**
@@ -52,7 +54,7 @@ export class StreamRegistration {
       ]);
       const isRegistered = record?.consumerGroups.includes(key.consumerGroup) === true;
       if (group.metadata !== null && isRegistered) {
-        return { shardCount: group.metadata.shardCount, grantsFromMs: null };
+        return { shardCount: group.metadata.shardCount, grantsFromMs: null, wasThere: true };
       }
       const ofStream = record !== null && record.consumerGroups.length > 0 ? record.shardCount : null;
       const wanted = wantedShardCount ?? this.options.defaultShardCount;
@@ -61,7 +63,7 @@ export class StreamRegistration {
       const grantsFromMs = later(recordedMs, await this.endOfForgottenLife(group.redisNowMs));
       const next = withGroup(record, key, shardCount, group.redisNowMs);
       if (await this.registry.save(key.streamPrefix, record?.revision ?? null, next)) {
-        return { shardCount, grantsFromMs };
+        return { shardCount, grantsFromMs, wasThere: group.metadata !== null };
       }
     }
     throw writtenByOthers(key);

@@ -38,14 +38,14 @@ export function onCreateGroup(group: NewGroup): GroupCommand<AdminResult<GroupMe
 
 /**
  * Members of a former life may read for a whole lease from now when nobody knows the end of theirs: this process remembers the
- * group and Redis does not, or it is a quiet period, in which no recorded end proves anything.
+ * group and Redis does not, it was deleted while its creation was under way, or it is a quiet period, in which no recorded end proves anything.
  */
 function afterFormerLife(
   group: NewGroup,
   { remembered, mayEndTenures, nowMs, timing }: DecisionContext,
 ): NewGroup {
-  const { grantsFromMs } = group;
-  const isEndKnown = remembered === null && (grantsFromMs === null || mayEndTenures);
+  const { grantsFromMs, wasThere = false } = group;
+  const isEndKnown = remembered === null && !wasThere && (grantsFromMs === null || mayEndTenures);
   if (isEndKnown) return group;
   const endMs = deadlineAfter(nowMs, durationMs(timing.memberLeaseTtlMs));
   return { ...group, grantsFromMs: grantsFromMs !== null && grantsFromMs > endMs ? grantsFromMs : endMs };

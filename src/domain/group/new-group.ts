@@ -19,6 +19,8 @@ export interface NewGroup {
   readonly shardCount: number;
   /** When members of a former life of this group have stopped at the latest; null: there was none. */
   readonly grantsFromMs: EpochMillis | null;
+  /** The group was there when this was asked: should it be gone by now, its members may read for a whole lease. */
+  readonly wasThere?: boolean;
 }
 
 /**

@@ -120,6 +120,14 @@ describe('a group that is created again while members of its former life may rea
     expect(assignedShards(a.beat())).toEqual([0]);
   });
 
+  // Found by the simulation: a deletion commits between the look at the group and its creation.
+  it('waits a whole lease when the group was there when its creation was asked for', () => {
+    const world = GroupWorld.withShards(1);
+    world.state = { metadata: null, leases: new Map() };
+    world.apply(onCreateGroup({ ...NEW_GROUP, wasThere: true }));
+    expect(world.metadata.grantsFromMs).toBe(world.nowMs + LEASE_MS);
+  });
+
   // Found by the simulation: created, the clock jumps, deleted, created, all within one lease of the first life.
   it('is not forgotten by a deletion in a quiet period, though its recorded end seems over', () => {
     const world = GroupWorld.withShards(1);
