@@ -1,3 +1,4 @@
+import { lacksWrite } from '../domain/correction/evidence';
 import type { GroupState } from '../domain/coordinator/decision';
 import type { GroupMetadata, Leases } from '../domain/group/group-metadata';
 import type { MemberId } from '../domain/ids';
@@ -68,7 +69,7 @@ export class ConfirmedGroups {
       if (known !== undefined) known.isStale = true;
       return;
     }
-    if (known !== undefined && !isNoOlder(state.metadata, known.metadata)) return;
+    if (known !== undefined && lacksWrite(state.metadata, known.metadata)) return;
     this.put(text, state.metadata, state.leases);
   }
 
@@ -123,9 +124,4 @@ export class ConfirmedGroups {
       this.drop(text);
     }
   }
-}
-
-function isNoOlder(read: GroupMetadata, known: GroupMetadata): boolean {
-  if (read.storeRevision === known.storeRevision) return read.writeId === known.writeId;
-  return read.storeRevision > known.storeRevision;
 }

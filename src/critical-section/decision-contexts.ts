@@ -17,9 +17,19 @@ export class DecisionContexts {
     private readonly clockGuard: ClockGuard,
   ) {}
 
+  /** For a section: on what was loaded under its lock. `remembered`: what was known of the group before that. */
+  contextOfLoad(
+    metadata: GroupMetadata | null,
+    { redisNowMs, redisId }: { readonly redisNowMs: EpochMillis; readonly redisId: string },
+    remembered: RememberedWrite | null,
+  ): DecisionContext {
+    if (metadata !== null) this.noticeClockBehind(metadata.updatedAtMs, redisNowMs);
+    return this.contextFor(metadata, redisNowMs, redisId, remembered);
+  }
+
   /**
    * `redisNowMs`: as read with the group, or the estimate of it. No section sees an earlier clock than the last write.
-   * `redisId`: of the Redis that was read from. `remembered`: what was known of the group before that.
+   * `redisId`: of the Redis that was read from.
    */
   contextFor(
     metadata: GroupMetadata | null,
@@ -27,7 +37,6 @@ export class DecisionContexts {
     redisId: string,
     remembered: RememberedWrite | null,
   ): DecisionContext {
-    if (metadata !== null) this.noticeClockBehind(metadata.updatedAtMs, redisNowMs);
     const nowMs = metadata === null ? redisNowMs : later(redisNowMs, metadata.updatedAtMs);
     // For a group that is missing, what holds for the oldest: it may have had a life before.
     const rules = tenureRules(this.loopView, metadata?.createdAtMs ?? THE_OLDEST, redisNowMs);

@@ -1,4 +1,5 @@
 import type { GroupCommand, GroupState } from '../domain/coordinator/decision';
+import { hasGoneBack } from '../domain/correction/evidence';
 import type { GroupMetadata } from '../domain/group/group-metadata';
 import type { PendingCommand } from './pending-command';
 import type { HeldLock } from './redis-lock';
@@ -34,11 +35,5 @@ export function replacesCorrupt({ options }: PendingCommand): boolean {
  * either way its members may read for a lease more, which whoever creates it anew has to know.
  */
 export function isRegression(known: GroupMetadata | null, loaded: GroupMetadata | null): boolean {
-  if (known === null) return false;
-  if (loaded === null) return true;
-  if (known.incarnation !== loaded.incarnation) return false;
-  return (
-    known.storeRevision > loaded.storeRevision ||
-    (known.storeRevision === loaded.storeRevision && known.writeId !== loaded.writeId)
-  );
+  return loaded === null ? known !== null : hasGoneBack(loaded, known);
 }

@@ -104,12 +104,7 @@ export class SectionRunner {
     // What has come in meanwhile is decided too, unless the lock may be lost by now: then it would be judged on an old value.
     if (!this.isOverBudget(held)) turn.takeMore();
     const loaded = lockedState(held.loaded);
-    const context = contexts.contextFor(
-      loaded.metadata,
-      held.loaded.redisNowMs,
-      held.loaded.redisId,
-      held.known,
-    );
+    const context = contexts.contextOfLoad(loaded.metadata, held.loaded, held.known);
     const commands = turn.items.map((pending) => commandOn(held.loaded, attempt.text, pending));
     const decided = decideBatch(loaded, commands, context, rules);
     turn.putBack(turn.items.length - decided.outcomes.length);

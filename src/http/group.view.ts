@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { groupState, memberShards } from '../domain/group/derived-state';
 import type { GroupMetadata } from '../domain/group/group-metadata';
-import { membersToTell } from '../domain/group/shard-wait';
+import { membersToTell } from '../domain/correction/outlook';
 import type { MemberId, ShardIndex } from '../domain/ids';
 import { isLive } from '../domain/membership/member';
 import type { CorrectionView, GroupStateName, GroupView, RoundCauseName, ShardId } from '../protocol';
@@ -127,7 +127,7 @@ export function correctionViewOf(metadata: GroupMetadata): CorrectionView | null
   const { correction } = metadata;
   if (correction === null) return null;
   const { cause, roundVersion, startedAtMs, observedVersion } = correction;
-  const pendingMembers = membersToTell(metadata, correction);
+  const pendingMembers = membersToTell(metadata.members, correction);
   return { cause, roundVersion, startedAt: startedAtMs, observedVersion, pendingMembers };
 }
 

@@ -1,7 +1,7 @@
 import type { GroupState } from '../domain/coordinator/decision';
 import { type GroupStateName, groupState } from '../domain/group/derived-state';
 import type { GroupMetadata, Leases } from '../domain/group/group-metadata';
-import { membersToTell } from '../domain/group/shard-wait';
+import { membersToTell } from '../domain/correction/outlook';
 import { isLive, type MemberState } from '../domain/membership/member';
 import type { CoordinationTiming, EpochMillis } from '../domain/time';
 
@@ -45,7 +45,7 @@ export function lookAtGroup(
     ...lookAtShards(metadata, time),
     isUnprovisioned: metadata.provisioning === 'PENDING',
     roundAgeMs: correction === null ? null : Math.max(0, time.nowMs - correction.startedAtMs),
-    membersToTell: correction === null ? 0 : membersToTell(metadata, correction).length,
+    membersToTell: correction === null ? 0 : membersToTell(metadata.members, correction).length,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { GroupState } from '../domain/coordinator/decision';
 import type { GroupMetadata } from '../domain/group/group-metadata';
-import { outlookOf } from '../domain/group/shard-wait';
+import { outlookOf } from '../domain/correction/outlook';
 import { isLive, type Member } from '../domain/membership/member';
 import type { CoordinationTiming, EpochMillis } from '../domain/time';
 

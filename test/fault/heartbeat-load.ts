@@ -3,6 +3,7 @@ import type { GroupKey } from '../../src/domain/ids';
 import type { HeartbeatAnswer } from '../../src/protocol';
 import { heartbeatOf } from '../support/coordinator-calls';
 import { waitUntil } from '../support/redis-server';
+import { pace } from './pace';
 
 /** How one request ended. BROKEN: its connection was closed after it was sent, or its answer is not whole. */
 export type Outcome =
@@ -64,7 +65,7 @@ export class HeartbeatLoad {
       const outcome = await this.send(memberId);
       this.outcomes.push(outcome);
       if (outcome.kind === 'REFUSED') return;
-      if (outcome.kind === 'ANSWERED' && outcome.retryAfterMs > 0) await pause(outcome.retryAfterMs);
+      if (outcome.kind === 'ANSWERED' && outcome.retryAfterMs > 0) await pace(outcome.retryAfterMs);
       if (outcome.kind === 'ANSWERED' && outcome.status === 200) {
         const { status, memberEpoch } = outcome.body as HeartbeatAnswer;
         if (status === 'OK') this.epochs.set(memberId, memberEpoch);
@@ -95,8 +96,4 @@ export class HeartbeatLoad {
         : { kind: 'BROKEN', atMs, reason: `${String(code)} ${String(error)}` };
     }
   }
-}
-
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

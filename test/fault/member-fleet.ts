@@ -5,6 +5,7 @@ import type { MonotonicMillis } from '../../src/domain/time';
 import { JOIN_EPOCH, LEAVE_EPOCH, type HeartbeatAnswer, type HeartbeatStatus } from '../../src/protocol';
 import { waitUntil } from '../support/redis-server';
 import { BaseMember } from './base-member';
+import { pace } from './pace';
 
 /**
  * How one request ended.
@@ -125,33 +126,33 @@ export class MemberFleet {
   }
 
   private async live(key: GroupKey, member: BaseMember, delayMs: number): Promise<void> {
-    await pause(delayMs);
+    await pace(delayMs);
     while (!this.isStopped) {
       const sentMs = performance.now();
       if (!(await this.repeat(() => this.beat(key, member)))) return;
       const answeredMs = performance.now();
       this.beats.push({ memberId: member.memberId, sentMs, answeredMs });
-      await pause(Math.max(0, sentMs + this.intervalMs - answeredMs));
+      await pace(Math.max(0, sentMs + this.intervalMs - answeredMs));
     }
   }
 
   private async joinAndLeave(key: GroupKey, member: BaseMember, delayMs: number): Promise<void> {
-    await pause(delayMs);
+    await pace(delayMs);
     const idle = { runtimeConsumerCapacity: { runtimeMaxConcurrency: 0, availableConcurrency: 0 } };
     for (let isJoining = true; !this.isStopped; isJoining = !isJoining) {
       const report = member.report({ ...idle, memberEpoch: isJoining ? JOIN_EPOCH : LEAVE_EPOCH });
       await this.repeat(async () => (await this.send(key, member, report.body)) !== null);
-      await pause(RESTLESS_PACE_MS);
+      await pace(RESTLESS_PACE_MS);
     }
   }
 
   /** False: it was stopped before it succeeded. */
   private async repeat(once: () => Promise<boolean>): Promise<boolean> {
-    const pace = new HeartbeatPace(this.intervalMs, Math.random);
+    const backoff = new HeartbeatPace(this.intervalMs, Math.random);
     while (!(await once())) {
       if (this.isStopped) return false;
       const nowMs = performance.now() as MonotonicMillis;
-      await pause(pace.afterFailure(nowMs) - nowMs);
+      await pace(backoff.afterFailure(nowMs) - nowMs);
     }
     return true;
   }
@@ -214,8 +215,4 @@ export function longestGapMs(beats: readonly Beat[]): number {
     last.set(memberId, sentMs);
   }
   return longestMs;
-}
-
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

@@ -3,6 +3,7 @@ import type { GroupKey } from '../../src/domain/ids';
 import type { Answer } from '../support/coordinator-calls';
 import type { CoordinatorProcess } from '../support/coordinator-process';
 import { waitUntil } from '../support/redis-server';
+import { pace } from './pace';
 
 /** One request as its sender saw it; times on the clock of `performance.now()`. */
 export interface Exchange {
@@ -120,7 +121,7 @@ export class MemberTraffic {
   private async repeat(once: () => Promise<unknown>): Promise<void> {
     while (!this.isStopped) {
       await once();
-      await new Promise((resolve) => setTimeout(resolve, PACE_MS));
+      await pace(PACE_MS);
     }
   }
 }

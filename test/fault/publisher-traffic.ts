@@ -1,5 +1,6 @@
 import { type StreamPublisher, StreamClientError } from '../../src/client';
 import { waitUntil } from '../support/redis-server';
+import { pace } from './pace';
 
 /** One publish, on the wall clock. */
 export interface Publish {
@@ -68,7 +69,7 @@ export class PublisherTraffic {
           (error: unknown) => ({ id: null, shard: null, error }),
         );
       this.publishes.push({ n, sentMs, endedMs: Date.now(), ...outcome });
-      await new Promise((resolve) => setTimeout(resolve, PACE_MS));
+      await pace(PACE_MS);
     }
   }
 }

@@ -5,35 +5,19 @@ import { CoordinatorKeys } from '../../src/store/redis/coordinator-keys';
 import { RedisLoopStore } from '../../src/store/redis/redis-group-index';
 import { RedisMetadataStore } from '../../src/store/redis/redis-metadata-store';
 import { freshKey, groupOf, reportOf } from '../contract/group-fixtures';
-import { redisAccess, type RedisAccess } from '../contract/redis-harness';
 import { commitOf } from '../contract/store-harness';
-import {
-  startRedisServer,
-  waitUntil,
-  type RedisServer,
-  type RedisServerOptions,
-} from '../support/redis-server';
+import type { RedisServer, RedisServerOptions } from '../support/redis-server';
+import { recovers, RedisStage } from './redis-stage';
 
-const RECOVERY_MS = 5_000;
 const request = { token: 't', lockTtlMs: 60_000, known: null };
 
 describe('the identity of Redis, on a real one', () => {
-  const servers: RedisServer[] = [];
-  const open: RedisAccess[] = [];
-  afterEach(async () => {
-    for (const access of open.splice(0)) access.close();
-    for (const server of servers.splice(0)) await server.stop();
-  });
-
-  async function start(options: RedisServerOptions = {}): Promise<RedisServer> {
-    const server = await startRedisServer(options);
-    servers.push(server);
-    return server;
-  }
+  const stage = new RedisStage();
+  const start = (options?: RedisServerOptions): Promise<RedisServer> => stage.start(options);
+  afterEach(() => stage.clear());
 
   async function connect(url: string) {
-    const access = await redisAccess(url);
-    open.push(access);
+    const access = await stage.access(url);
     const identity = new RedisIdentity(access.client, access.commands);
     const keys = new CoordinatorKeys('identity');
     return {
@@ -45,14 +29,6 @@ describe('the identity of Redis, on a real one', () => {
 
   const info = async (server: RedisServer, field: string): Promise<string> =>
     new RegExp(`^${field}:(\\w+)`, 'm').exec(String(await server.cli('INFO')))?.[1] ?? '';
-
-  const settled = async (call: () => Promise<unknown>): Promise<void> =>
-    waitUntil('recovered', RECOVERY_MS, async () =>
-      call().then(
-        () => true,
-        () => false,
-      ),
-    );
 
   it('is the run id and the replication id, known to the first command', async () => {
     const server = await start();
@@ -75,7 +51,7 @@ describe('the identity of Redis, on a real one', () => {
     await server.kill();
     await expect(store.load(group)).rejects.toMatchObject({ fault: 'CONNECTION', retryable: true });
     await server.restart();
-    await settled(async () => store.load(group));
+    await recovers(async () => store.load(group));
     const after = await store.load(group, group);
     if (after.kind !== 'LOADED') throw new Error(after.kind);
     expect(after.metadata.redisId).toBe(before.redisId);
@@ -87,10 +63,7 @@ describe('the identity of Redis, on a real one', () => {
 
   it('is another one after a promotion on the same connection, once the replica refused a write', async () => {
     const primary = await start();
-    const replica = await start({ replicaOf: { port: primary.port } });
-    await waitUntil('replicating', RECOVERY_MS, async () =>
-      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
-    );
+    const replica = await stage.replicaOf(primary);
     const { store } = await connect(replica.url);
     const before = await store.load(freshKey());
     await expect(store.lockAndLoad(freshKey(), request)).rejects.toMatchObject({ fault: 'READ_ONLY' });
@@ -106,10 +79,7 @@ describe('the identity of Redis, on a real one', () => {
     const server = await start();
     const early = await connect(server.url);
     await early.store.load(freshKey());
-    const replica = await start({ replicaOf: { port: server.port } });
-    await waitUntil('replicating', RECOVERY_MS, async () =>
-      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
-    );
+    await stage.replicaOf(server);
     const late = await connect(server.url);
     const locked = await late.store.lockAndLoad(freshKey(), request);
     if (locked.kind !== 'MISSING') throw new Error(locked.kind);
@@ -127,10 +97,7 @@ describe('the identity of Redis, on a real one', () => {
     const loop = new RedisLoopStore(lua, commands, new CoordinatorKeys('identity'), identity);
     const pass = { coordinatorId: 'a', outageAfterMs: 1, leaseTtlMs: 1, clockJumped: false, limit: 1 };
     const before = await identity.read();
-    const replica = await start({ replicaOf: { port: server.port } });
-    await waitUntil('replicating', RECOVERY_MS, async () =>
-      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
-    );
+    await stage.replicaOf(server);
     expect(identity.current).toBe(before);
     await loop.pass({ ...pass, hasPassed: false });
     expect(identity.current).toBe(`${await info(server, 'run_id')}/${await info(server, 'master_replid')}`);

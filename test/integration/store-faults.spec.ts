@@ -6,39 +6,23 @@ import { RedisNoticeBus } from '../../src/store/redis/redis-notice-bus';
 import { RedisStreamProvisioner } from '../../src/store/redis/redis-stream-provisioner';
 import { ProvisioningError } from '../../src/store/stream-provisioner';
 import { freshKey, groupOf, leasesOf, successorOf } from '../contract/group-fixtures';
-import { FixedIdentity, redisAccess, type RedisAccess } from '../contract/redis-harness';
+import { FixedIdentity } from '../contract/redis-harness';
 import { commitOf } from '../contract/store-harness';
-import {
-  startRedisServer,
-  waitUntil,
-  type RedisServer,
-  type RedisServerOptions,
-} from '../support/redis-server';
+import { waitUntil, type RedisServer, type RedisServerOptions } from '../support/redis-server';
+import { RECOVERY_MS, recovers, RedisStage } from './redis-stage';
 
 const COMMAND_TIMEOUT_MS = 300;
 /** A call ends within its own deadline and some time for a busy machine. */
 const BOUND_MS = 1_500;
-/** Back without a restart of the process. */
-const RECOVERY_MS = 5_000;
 const request = { token: 't', lockTtlMs: 60_000, known: null };
 
 describe('the Redis store, when Redis fails', () => {
-  const servers: RedisServer[] = [];
-  const open: RedisAccess[] = [];
-  afterEach(async () => {
-    for (const access of open.splice(0)) access.close();
-    for (const server of servers.splice(0)) await server.stop();
-  });
-
-  async function start(options: RedisServerOptions = {}): Promise<RedisServer> {
-    const server = await startRedisServer(options);
-    servers.push(server);
-    return server;
-  }
+  const stage = new RedisStage();
+  const start = (options?: RedisServerOptions): Promise<RedisServer> => stage.start(options);
+  afterEach(() => stage.clear());
 
   async function connect(url: string) {
-    const access = await redisAccess(url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
-    open.push(access);
+    const access = await stage.access(url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
     const keys = new CoordinatorKeys('faults');
     const store = new RedisMetadataStore(access.lua, access.commands, keys, new FixedIdentity());
     return { ...access, keys, store };
@@ -49,14 +33,6 @@ describe('the Redis store, when Redis fails', () => {
     await expect(call).rejects.toMatchObject({ code: 'METADATA_STORE_UNAVAILABLE', fault, retryable });
     expect(performance.now() - startedMs).toBeLessThan(BOUND_MS);
   }
-
-  const recovers = async (call: () => Promise<unknown>): Promise<void> =>
-    waitUntil('recovered', RECOVERY_MS, async () =>
-      call().then(
-        () => true,
-        () => false,
-      ),
-    );
 
   it('ends each call in time while Redis is frozen, logs one line, and goes on after the thaw', async () => {
     const server = await start();
@@ -124,10 +100,7 @@ describe('the Redis store, when Redis fails', () => {
 
   it('reads from a read-only replica, writes nothing, and writes once it is promoted', async () => {
     const primary = await start();
-    const replica = await start({ replicaOf: { port: primary.port } });
-    await waitUntil('replicating', RECOVERY_MS, async () =>
-      String(await replica.cli('INFO', 'replication')).includes('master_link_status:up'),
-    );
+    const replica = await stage.replicaOf(primary);
     const { store } = await connect(replica.url);
     await expectFault(store.lockAndLoad(freshKey(), request), 'READ_ONLY', true);
     expect(await store.load(freshKey())).toMatchObject({ kind: 'MISSING' });

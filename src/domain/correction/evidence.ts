@@ -43,11 +43,17 @@ export function observeStore(transition: Transition): void {
     startRound(transition, { cause: 'REVISION', observedVersion: null });
 }
 
-function hasGoneBack(recorded: GroupMetadata, remembered: RememberedWrite | null): boolean {
-  if (remembered === null || remembered.incarnation !== recorded.incarnation) return false;
-  if (remembered.storeRevision !== recorded.storeRevision)
-    return remembered.storeRevision > recorded.storeRevision;
-  return remembered.writeId !== recorded.writeId; // the number was used again by another history
+/** Whether what is recorded lacks a write of this life of the group that was confirmed before. */
+export function hasGoneBack(recorded: RememberedWrite, remembered: RememberedWrite | null): boolean {
+  return (
+    remembered !== null && remembered.incarnation === recorded.incarnation && lacksWrite(recorded, remembered)
+  );
+}
+
+/** Whether a history that ends in `last` does not have the `other` write, as far as the two tell. */
+export function lacksWrite(last: RememberedWrite, other: RememberedWrite): boolean {
+  if (other.storeRevision !== last.storeRevision) return other.storeRevision > last.storeRevision;
+  return other.writeId !== last.writeId; // the number was used again by another history
 }
 
 /**
@@ -106,12 +112,12 @@ function lostVersionOf(
  * Whether a version is of a timeline that Redis lost since the last round. One that is older than the recent versions cannot be
  * told; one below the last round's version was lost before that round began, and the round has answered it.
  */
-export function isLostVersion({ rounds, ...recorded }: GroupMetadata, version: number): boolean {
-  const { lastObservedVersion } = rounds;
+export function isLostVersion(recorded: GroupMetadata, version: number): boolean {
+  const { lastObservedVersion, lastRoundVersion } = recorded.rounds;
   // Of what is above, the largest that was shown is remembered: all below it betray the same loss.
   if (version > recorded.metadataVersion) return version > (lastObservedVersion ?? 0);
   if (version === lastObservedVersion) return false;
-  if (version < rounds.lastRoundVersion) return false;
+  if (version < lastRoundVersion) return false;
   return !isOfThisHistory(recorded, version);
 }
 

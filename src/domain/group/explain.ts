@@ -4,8 +4,10 @@ import type { Member, MemberState } from '../membership/member';
 import type { EpochMillis } from '../time';
 import { memberShards } from './derived-state';
 import type { GroupMetadata, Leases } from './group-metadata';
-import { outlookOf, waitOf } from './shard-wait';
-import type { RoundOutlook, ShardFlow, Wait, WaitContext, WaitReason } from './shard-wait';
+import { outlookOf } from '../correction/outlook';
+import type { RoundOutlook } from '../correction/outlook';
+import { waitOf } from './shard-wait';
+import type { ShardFlow, Wait, WaitContext, WaitReason } from './shard-wait';
 
 /** Who has a shard, who should, and what stands in between. */
 export interface ShardExplanation {

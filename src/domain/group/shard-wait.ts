@@ -1,6 +1,6 @@
-import { PATIENCE_LEASES } from '../correction/end-round';
+import { isDrainedFromBefore } from '../correction/outlook';
+import type { RoundOutlook } from '../correction/outlook';
 import type { MemberId, ShardIndex } from '../ids';
-import { isLive } from '../membership/member';
 import type { CoordinationTiming, EpochMillis } from '../time';
 import type { CorrectionRound, GroupMetadata, Leases, Occupancy, Shard } from './group-metadata';
 
@@ -60,43 +60,6 @@ export interface WaitContext {
   readonly heardAtMs: ReadonlyMap<MemberId, EpochMillis>;
   /** Of the shards that were looked at. */
   readonly flows: ReadonlyMap<ShardIndex, ShardFlow>;
-}
-
-/** The round under way with what its end depends on. */
-export interface RoundOutlook {
-  readonly round: CorrectionRound;
-  /** Live members that have not told what they read. */
-  readonly pendingMembers: readonly MemberId[];
-  /** It does not end before: who could not be asked has outlived its lease then. */
-  readonly earliestEndMs: EpochMillis;
-  /** Who keeps it open then is fenced. */
-  readonly boundMs: EpochMillis;
-}
-
-export function outlookOf(
-  metadata: Pick<GroupMetadata, 'correction' | 'members'>,
-  { memberLeaseTtlMs, rebalanceTimeoutMs }: WaitContext['timing'],
-): RoundOutlook | null {
-  const { correction } = metadata;
-  if (correction === null) return null;
-  const { startedAtMs, silentUntilMs } = correction;
-  const patienceMs = PATIENCE_LEASES * memberLeaseTtlMs + rebalanceTimeoutMs;
-  return {
-    round: correction,
-    pendingMembers: membersToTell(metadata, correction),
-    earliestEndMs: Math.max(startedAtMs + memberLeaseTtlMs, silentUntilMs) as EpochMillis,
-    boundMs: (startedAtMs + patienceMs) as EpochMillis,
-  };
-}
-
-/** Live members that have not told what they read. */
-export function membersToTell(
-  { members }: Pick<GroupMetadata, 'members'>,
-  { synced }: Pick<CorrectionRound, 'synced'>,
-): MemberId[] {
-  return [...members.values()]
-    .filter((member) => isLive(member) && !synced.has(member.memberId))
-    .map(({ memberId }) => memberId);
 }
 
 /** Work that waits for longer than a member has to finish what it runs, while nothing moves, is a stall. Milliseconds. */
@@ -167,14 +130,12 @@ function roundWait({ metadata, context }: WaitFacts, outlook: RoundOutlook): Wai
 }
 
 /** Whose conflicts, or drains from before the round, keep it open. */
-function keepersOf({ shards }: GroupMetadata, { roundVersion }: CorrectionRound): MemberId[] {
+function keepersOf({ shards }: GroupMetadata, round: CorrectionRound): MemberId[] {
   return shards.flatMap(({ occupancy, conflicts }) => {
     const keepers = conflicts.map(({ memberId }) => memberId);
-    const isOldDrain =
-      occupancy.kind === 'HELD' &&
-      occupancy.drain !== null &&
-      occupancy.drain.recordedVersion <= roundVersion;
-    return isOldDrain ? [...keepers, occupancy.memberId] : keepers;
+    return occupancy.kind === 'HELD' && isDrainedFromBefore(occupancy, round)
+      ? [...keepers, occupancy.memberId]
+      : keepers;
   });
 }
 

@@ -10,8 +10,8 @@ import { KEY } from '../../flow/critical-section/section-world';
 
 const LEASE_MS = 15_000;
 
-/** Of a stream whose group has no metadata. */
-function registration() {
+/** Of a stream whose group has no metadata, unless it is given. */
+function registration(metadata: { readonly shardCount: number } | null = null) {
   const clock = { nowMs: 1_000_000 };
   const registry = new MemoryStreamRegistry(new MemoryNode(() => clock.nowMs as EpochMillis));
   const options = {
@@ -19,13 +19,23 @@ function registration() {
     defaultShardCount: 4,
   } as unknown as CoordinatorOptions;
   const reader = {
-    read: () => Promise.resolve({ metadata: null, redisNowMs: clock.nowMs as EpochMillis }),
+    read: () => Promise.resolve({ metadata, redisNowMs: clock.nowMs as EpochMillis }),
   } as unknown as GroupReader;
   const loss: Awaited<ReturnType<LoopStore['lossSeen']>> = { isRecordMissing: false, untilMs: null };
   const seen = { loss };
   const loopStore = { lossSeen: () => Promise.resolve(seen.loss) };
   return { clock, registry, seen, registered: new StreamRegistration(registry, options, reader, loopStore) };
 }
+
+describe('the registration of a group', () => {
+  it('tells whether the group was there: its creation finds out whether it still is', async () => {
+    const { registered } = registration();
+    expect(await registered.register(KEY, 2)).toMatchObject({ wasThere: false });
+    const there = registration({ shardCount: 3 });
+    expect(await there.registered.register(KEY, 2)).toMatchObject({ wasThere: true, shardCount: 3 });
+    expect(await there.registered.register(KEY, 2)).toMatchObject({ wasThere: true, shardCount: 3 });
+  });
+});
 
 describe('the registration of a deleted group', () => {
   it('remembers when its members have stopped, until it is created again', async () => {
