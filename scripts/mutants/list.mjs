@@ -136,7 +136,7 @@ export const MUTANTS = [
     patches: [
       patch(
         'src/domain/correction/end-round.ts',
-        'if (!haveAllTold(transition, round) || hasOpenShard(transition, round)) return;',
+        'if (membersToTell(draft.currentMembers(), round).length > 0 || hasOpenShard(transition, round)) return;',
         'if (hasOpenShard(transition, round)) return;',
       ),
     ],
@@ -147,7 +147,7 @@ export const MUTANTS = [
     patches: [
       patch(
         'src/domain/correction/end-round.ts',
-        'if (round === null || !transition.mayEndTenures) return;\n  if (!isOver(round.silentUntilMs, context.nowMs)) return;',
+        'if (round === null || !transition.mayEndTenures) return;\n  if (!isOver(earliestEndMs(round, context.timing), context.nowMs)) return;',
         'if (round === null) return;',
       ),
     ],
